@@ -17,7 +17,7 @@ from msda_bench.functional.features import (
     standardiser,
     tokens,
 )
-from msda_bench.functional.telling import codes_of, share_told
+from msda_bench.functional.telling import Told, codes_of, share_told, told_by, told_by_neighbours
 from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts, unspaced
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
     "LEAST",
     "MISSING_TEXTS",
     "SparseRows",
+    "Told",
     "alike",
     "characters_of",
     "codes_of",
@@ -61,6 +62,8 @@ __all__ = [
     "split_key",
     "standardiser",
     "tokens",
+    "told_by",
+    "told_by_neighbours",
     "uniform",
     "unspaced",
 ]

@@ -9,17 +9,17 @@ import numpy as np
 from msda_bench.api import Array, Dataset, DomainData
 from msda_bench.component.dataset import drops_duplicates
 from msda_bench.data.near import digests
-from msda_bench.functional import codes_of, share_told
+from msda_bench.functional import Told, codes_of, told_by, told_by_neighbours
 from msda_bench.results.words import first_of
 
 _FEWEST = 20
-"""Of fewer rows of a domain neither order nor columns are judged."""
+"""The order and the columns of a domain with fewer rows are not judged."""
 _ORDERED = 0.5
-"""Neighbours with the same label, from none more than in a random order, 0, to all, 1."""
+"""How much more neighbours with the same label than in a random order are reported; see `Told.exceeds`."""
 _TOLD = 0.75
-"""Rows told by one column, from none more than the most frequent class, 0, to all, 1."""
+"""How much one column must tell to be reported."""
 _TOLD_BY_GAPS = 0.25
-"""The same, by which values are missing."""
+"""How much it must tell which values are missing."""
 _COLUMNS = 512
 """The maximum number of columns that are looked at; they are evenly spaced."""
 
@@ -33,13 +33,17 @@ def find_flaws(dataset: Dataset, domains: Mapping[str, DomainData]) -> list[str]
     """
     known = {name: data for name, data in domains.items() if name not in dataset.unlabelled_domains}
     lines = [*_copies(dataset, domains)]
+    labels: dict[str, Array] = {}
     if dataset.task.has_classes:
-        lines += _lacking(known, dataset.task.classes)
-        lines += _ordered(known)
-    columns = {name: _columns(data) for name, data in domains.items()}
-    if all(rows is not None and len(rows) >= _FEWEST for rows in columns.values()):
-        inputs = {name: rows for name, rows in columns.items() if rows is not None}
-        labels = {name: data.y for name, data in known.items()} if dataset.task.has_classes else {}
+        labels = {name: data.y for name, data in known.items()}
+        lines += _lacking(labels, dataset.task.classes)
+        lines += _ordered(labels)
+    inputs: dict[str, Array] = {}
+    for name, data in domains.items():
+        columns = _columns(data)
+        if columns is not None and len(columns) >= _FEWEST:
+            inputs[name] = columns
+    if len(inputs) == len(domains):
         lines += _constant(inputs)
         lines += _telling(inputs, labels)
     return lines
@@ -47,74 +51,84 @@ def find_flaws(dataset: Dataset, domains: Mapping[str, DomainData]) -> list[str]
 
 def _copies(dataset: Dataset, domains: Mapping[str, DomainData]) -> Iterator[str]:
     names = list(domains)
-    _, prints = np.unique(np.concatenate([digests(data.x) for data in domains.values()]), return_inverse=True)
+    every_digest = np.concatenate([digests(data.x) for data in domains.values()])
+    _, prints = np.unique(every_digest, return_inverse=True)
     prints = prints.reshape(-1)
-    places = np.repeat(np.arange(len(names)), [len(data.y) for data in domains.values()])
+    sizes = [len(data.y) for data in domains.values()]
+    places = np.repeat(np.arange(len(names)), sizes)
     labels = np.concatenate([data.y for data in domains.values()])
-    is_known = ~np.isin(places, [names.index(name) for name in dataset.unlabelled_domains if name in domains])
+    unlabelled = [place for place, name in enumerate(names) if name in dataset.unlabelled_domains]
+    is_known = ~np.isin(places, unlabelled)
     pairs = prints * len(names) + places
     _, first = np.unique(pairs, return_index=True)
     again = np.ones(len(pairs), bool)
     again[first] = False
     if again.any():
-        sizes = [f" of {len(data.y)}" for data in domains.values()]
+        where = _counted(names, places[again], [f" of {size}" for size in sizes])
+        agreement = _agreement(pairs[is_known], labels[is_known])
         remedy = "" if drops_duplicates(dataset) else "; `duplicates: drop` leaves them out"
-        where, agreement = _counted(names, places[again], sizes), _agreement(pairs[is_known], labels[is_known])
         yield f"copies: rows that equal an earlier one of their domain: {where}; {agreement}{remedy}"
     between = _in_several(prints, places)
     if between.any():
+        where = _counted(names, places[between], [""] * len(names))
+        of_known = between & is_known
+        agreement = _agreement(prints[of_known], labels[of_known])
         grouped = any(data.groups is not None for data in domains.values())
         remedy = "" if grouped else "; if they are of one thing, name it as their group"
-        of_known = between & is_known
-        where = _counted(names, places[between], [""] * len(names))
-        agreement = _agreement(prints[of_known], labels[of_known])
         yield f"copies: rows that equal one of another domain: {where}; {agreement}{remedy}"
 
 
 def _counted(names: Sequence[str], places: Array, sizes: Sequence[str]) -> str:
-    """How many rows each domain has, but for those that have none."""
+    """How many rows each domain has, except those that have none."""
     counts = np.bincount(places, minlength=len(names)).tolist()
-    said = zip(names, counts, sizes, strict=True)
-    return first_of(f"{name} {count}{size}" for name, count, size in said if count)
+    texts = []
+    for name, count, size in zip(names, counts, sizes, strict=True):
+        if count:
+            texts.append(f"{name} {count}{size}")
+    return first_of(texts)
 
 
 def _agreement(prints: Array, labels: Array) -> str:
     """Whether equal rows have the same label."""
     differ = int(_in_several(prints, labels).sum())
-    return f"{differ} of these and their originals have different labels" if differ else "equal rows have equal labels"
+    if not differ:
+        return "equal rows have equal labels"
+    return f"{differ} of these and their originals have different labels"
 
 
 def _in_several(prints: Array, of: Array) -> Array:
     """Which rows equal a row with another value of `of`."""
     different, place = np.unique(prints, return_inverse=True)
     values, value = np.unique(of, return_inverse=True)
-    pairs = np.unique(place.reshape(-1) * len(values) + value.reshape(-1))
+    place = place.reshape(-1)
+    pairs = np.unique(place * len(values) + value.reshape(-1))
     counts = np.bincount(pairs // max(1, len(values)), minlength=len(different))
-    several: Array = counts[place.reshape(-1)] > 1
+    several: Array = counts[place] > 1
     return several
 
 
-def _lacking(domains: Mapping[str, DomainData], classes: int) -> Iterator[str]:
-    counts = {name: np.bincount(data.y, minlength=classes) for name, data in domains.items()}
-    lacking = {name: np.flatnonzero(of == 0) for name, of in counts.items() if (of == 0).any()}
+def _lacking(labels: Mapping[str, Array], classes: int) -> Iterator[str]:
+    lacking = []
+    for name, y in labels.items():
+        absent = np.flatnonzero(np.bincount(y, minlength=classes) == 0)
+        if len(absent):
+            lacking.append(f"{name} class {', '.join(map(str, absent))}")
     if lacking:
-        where = first_of(f"{name} class {', '.join(map(str, of))}" for name, of in lacking.items())
+        where = first_of(lacking)
         yield f"classes: domains without a row of some class: {where}; methods answer it there all the same"
 
 
-def _ordered(domains: Mapping[str, DomainData]) -> Iterator[str]:
-    shares = {name: _neighbours(data.y) for name, data in domains.items() if len(data.y) >= _FEWEST}
-    sorted_ones = {name: of for name, of in shares.items() if of[0] - of[1] > _ORDERED * (1 - of[1])}
-    if sorted_ones:
-        where = first_of(f"{name} {100 * of[0]:.0f} % ({100 * of[1]:.0f} %)" for name, of in sorted_ones.items())
-        what = f"rows with the label of the row before, beside those in a random order: {where}"
+def _ordered(labels: Mapping[str, Array]) -> Iterator[str]:
+    in_order = []
+    for name, y in labels.items():
+        if len(y) < _FEWEST:
+            continue
+        told = told_by_neighbours(y)
+        if told.exceeds(_ORDERED):
+            in_order.append(f"{name} {100 * told.share:.0f} % ({100 * told.usual:.0f} %)")
+    if in_order:
+        what = f"rows with the label of the row before, beside those in a random order: {first_of(in_order)}"
         yield f"order: {what}; runs draw their splits at random, and so should you"
-
-
-def _neighbours(y: Array) -> tuple[float, float]:
-    """The share of rows with the label of the row before, and that in a random order."""
-    shares = np.unique(y, return_counts=True)[1] / len(y)
-    return float((y[1:] == y[:-1]).mean()), float((shares**2).sum())
 
 
 def _columns(data: DomainData) -> Array | None:
@@ -127,50 +141,53 @@ def _columns(data: DomainData) -> Array | None:
 def _constant(domains: Mapping[str, Array]) -> Iterator[str]:
     varying = {name: _varying(x) for name, x in domains.items()}
     ever = np.any([*varying.values()], axis=0)
-    alone = {name: np.flatnonzero(ever & ~of) for name, of in varying.items()}
-    found = {name: of for name, of in alone.items() if len(of)}
+    found = []
+    for name, is_varying in varying.items():
+        constant = np.flatnonzero(ever & ~is_varying)
+        if len(constant):
+            found.append(f"{name} {len(constant)} (first {constant[0]})")
     if found:
-        where = first_of(f"{name} {len(of)} (first {of[0]})" for name, of in found.items())
-        what = f"inputs that do not vary in a domain, but in another: {where} of {len(ever)}"
+        what = f"inputs that do not vary in a domain, but in another: {first_of(found)} of {len(ever)}"
         yield f"constant: {what}; they tell the domain"
 
 
 def _varying(x: Array) -> Array:
     """Which columns have two different numbers."""
     missing = np.isnan(x)
-    varying: Array = np.where(missing, np.inf, x).min(0) < np.where(missing, -np.inf, x).max(0)
+    least = np.where(missing, np.inf, x).min(0)
+    greatest = np.where(missing, -np.inf, x).max(0)
+    varying: Array = least < greatest
     return varying
 
 
 def _telling(domains: Mapping[str, Array], labels: Mapping[str, Array]) -> Iterator[str]:
     """Lines on what tells the domain, then the class."""
     places = np.repeat(np.arange(len(domains)), [len(x) for x in domains.values()])
-    yield from _told(np.concatenate([*domains.values()]), places, "domain")
+    rows = np.concatenate([*domains.values()])
+    yield from _telling_about(rows, places, "domain")
     if labels:
         rows = np.concatenate([domains[name] for name in labels])
-        yield from _told(rows, np.concatenate([*labels.values()]), "class")
+        classes = np.concatenate([*labels.values()])
+        yield from _telling_about(rows, classes, "class")
 
 
-def _told(rows: Array, of: Array, what: str) -> Iterator[str]:
-    usual = float(np.bincount(of).max() / len(of))
-    by_gaps = _told_by_gaps(rows, of)
-    if by_gaps - usual > _TOLD_BY_GAPS * (1 - usual):
-        yield f"telling: which values are missing alone tells the {what} of {_shares(by_gaps, usual)}"
-    chosen = np.unique(np.linspace(0, rows.shape[1] - 1, _COLUMNS).astype(int)).tolist()
-    shares = {column: share_told(codes_of(rows[:, column]), of) for column in chosen}
-    best = max(chosen, key=shares.__getitem__)
-    if shares[best] > by_gaps and shares[best] - usual > _TOLD * (1 - usual):
-        yield f"telling: input {best} alone tells the {what} of {_shares(shares[best], usual)}"
+def _telling_about(rows: Array, of: Array, what: str) -> Iterator[str]:
+    by_gaps = told_by(_gap_patterns(rows), of)
+    if by_gaps.exceeds(_TOLD_BY_GAPS):
+        yield f"telling: which values are missing alone tells the {what} of {_text(by_gaps)}"
+    chosen = np.unique(np.linspace(0, rows.shape[1] - 1, _COLUMNS).astype(int))
+    told = {int(column): told_by(codes_of(rows[:, column]), of) for column in chosen}
+    best = max(told, key=told.__getitem__)
+    if told[best].share > by_gaps.share and told[best].exceeds(_TOLD):
+        yield f"telling: input {best} alone tells the {what} of {_text(told[best])}"
 
 
-def _told_by_gaps(rows: Array, of: Array) -> float:
-    """The share of rows whose class is told by which of their numbers are missing; 0 if none are."""
-    missing = np.isnan(rows)
-    if not missing.any():
-        return 0.0
-    _, pattern = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
-    return share_told(pattern.reshape(-1), of)
+def _gap_patterns(rows: Array) -> Array:
+    """(n,) whole numbers: rows in which the same numbers are missing have the same."""
+    missing = np.packbits(np.isnan(rows), axis=1)
+    _, pattern = np.unique(missing, axis=0, return_inverse=True)
+    return pattern.reshape(-1)
 
 
-def _shares(share: float, usual: float) -> str:
-    return f"{100 * share:.0f} % of the rows (always the most frequent: {100 * usual:.0f} %)"
+def _text(told: Told) -> str:
+    return f"{100 * told.share:.0f} % of the rows (always the most frequent: {100 * told.usual:.0f} %)"

@@ -1,4 +1,4 @@
-"""Judges the inputs of an archive of arrays, as `doubts_about` does the columns of a table."""
+"""Doubts about the inputs of an archive of arrays, as `doubts_about` has them about the columns of a table."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from msda_bench.api import Array
-from msda_bench_builtin.datasets.tables.column_doubts import SAME_UNIT, copied, ordered, recorded
+from msda_bench_builtin.datasets.tables.column_doubts import SAME_UNIT
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding
 from msda_bench_builtin.datasets.tables.numbers import factor_text, gaps_among, other_unit
 from msda_bench_builtin.datasets.tables.parts import Parts
+from msda_bench_builtin.datasets.tables.row_doubts import copied, ordered, recorded
 from msda_bench_builtin.datasets.tables.texts import names_text
 
 _COLUMNS = 32

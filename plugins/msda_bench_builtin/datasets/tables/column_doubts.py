@@ -1,4 +1,4 @@
-"""Judges every column of a table, alone and beside the others: all doubts about inputs are made here."""
+"""Doubts about the columns of a table, each alone and beside the others, and about its rows."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from msda_bench.api import Array, DataError
-from msda_bench.functional import characters_of, codes_of, share_told, unspaced
+from msda_bench.functional import Told, characters_of, codes_of, told_by, unspaced
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
-from msda_bench_builtin.datasets.tables.numbers import (
-    Gap,
-    copies_among,
-    factor_text,
-    gaps_among,
-    moves_slowly,
-    other_unit,
-    prints_of,
-)
+from msda_bench_builtin.datasets.tables.numbers import Gap, factor_text, gaps_among, other_unit, prints_of
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
 from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column
+from msda_bench_builtin.datasets.tables.row_doubts import copied, ordered, recorded
 from msda_bench_builtin.datasets.tables.texts import names_in, names_text
 
 _CODED = 50
@@ -43,9 +36,7 @@ _ENOUGH = 40
 _MEASURED = 5000
 """The maximum number of rows of which that is measured; they are evenly spaced."""
 _TOLD, _TOLD_BY_GAPS = 0.75, 0.25
-"""Rows told by one column, or by which values are missing: from none more than the most frequent, 0, to all, 1."""
-_ORDERED = 0.5
-"""Neighbours with the same label: from none more than in a random order, 0, to all, 1."""
+"""How much one column, or which values are missing, must tell to be reported; see `Told.exceeds`."""
 _KNOWN = "take it out only if it is known before the label is"
 
 
@@ -73,11 +64,14 @@ def doubts_about(look: Look, text: str | None) -> list[Finding]:
 
 def used_columns(look: Look, text: str | None) -> dict[str, Column]:
     """The columns that are judged; others are left out in any case, since they are empty, or the same in all rows."""
-    return {
-        name: column
-        for name, column in look.columns.items()
-        if name != text and len(column.texts) > (column.codes >= 0).all() and not name.startswith(NO_NAME)
-    }
+    used: dict[str, Column] = {}
+    for name, column in look.columns.items():
+        if name == text or name.startswith(NO_NAME):
+            continue
+        is_constant = len(column.texts) == 1 and (column.codes >= 0).all()
+        if column.texts and not is_constant:
+            used[name] = column
+    return used
 
 
 def gaps_in(look: Look, columns: Mapping[str, Column]) -> list[Finding]:
@@ -85,29 +79,35 @@ def gaps_in(look: Look, columns: Mapping[str, Column]) -> list[Finding]:
     found: dict[str, list[tuple[str, Gap]]] = {}
     for name, column in columns.items():
         for gap in _gaps_of(look.codes(name), column):
-            texts = [text for text, number in zip(column.texts, column.numbers, strict=True) if number == gap.value]
-            found.setdefault(",".join(texts), []).append((name, gap))
+            places = np.flatnonzero(column.numbers == gap.value)
+            texts = ",".join(column.texts[place] for place in places)
+            found.setdefault(texts, []).append((name, gap))
     return [_gap(look, texts, where) for texts, where in found.items()]
 
 
 def _gaps_of(codes: Array, column: Column) -> list[Gap]:
-    counts = np.bincount(codes + 1, minlength=len(column.texts) + 1)[1:]
+    counts = np.bincount(codes[codes >= 0], minlength=len(column.texts))
     there = np.flatnonzero(np.isfinite(column.numbers) & (counts > 0))
     if not len(there):
         return []
     values, places = np.unique(column.numbers[there], return_inverse=True)
-    return gaps_among(values, np.bincount(places.reshape(-1), counts[there]))
+    times = np.bincount(places.reshape(-1), counts[there])
+    return gaps_among(values, times)
 
 
 def _gap(look: Look, texts: str, where: Sequence[tuple[str, Gap]]) -> Finding:
     """A finding on texts in these columns."""
-    about = [f"{name} ({gap.times} of them; others {gap.low:g} to {gap.high:g})" for name, gap in where]
+    about = []
+    names = []
+    for name, gap in where:
+        about.append(f"{name} ({gap.times} of them; others {gap.low:g} to {gap.high:g})")
+        names.append(name)
     what = f"{texts} repeats far outside of all other numbers in {names_text(about, 4)}"
-    said = option({*look.gaps, *(f"{name}={texts}" for name, _ in where)})
+    said = option({*look.gaps, *(f"{name}={texts}" for name in names)})
     remedy = f"if it stands for a missing value, {said} says so"
     if not all(gap.certain for _, gap in where):
         return Finding("odd", what, "none", remedy=remedy)
-    items = [f"{name}={text}" for name, _ in where for text in texts.split(",")]
+    items = [f"{name}={text}" for name in names for text in texts.split(",")]
     return Finding("gap", what, "missing", ",".join(items), remedy)
 
 
@@ -115,25 +115,28 @@ def _role(look: Look, name: str, column: Column) -> Finding | None:
     """What a column is instead of an input: the number of a row, or a date."""
     if _counts_rows(column, look.rows, look.places):
         return Finding("odd", f"column {name!r} numbers the rows", "drop", name)
-    if (date := date_in(column)) is not None:
-        what = f"column {name!r} holds dates or times, such as {date!r}"
-        return Finding(
-            "date", what, "drop", name, "to learn from it write what matters, such as the month, as a number"
-        )
-    return None
+    date = date_in(column)
+    if date is None:
+        return None
+    what = f"column {name!r} holds dates or times, such as {date!r}"
+    remedy = "to learn from it write what matters, such as the month, as a number"
+    return Finding("date", what, "drop", name, remedy)
 
 
 def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:
     """Whether whole numbers, all different, number the rows: nearly without gaps, or in order; or those of a domain."""
-    numbers, codes = column.numbers, column.codes[rows]
+    numbers = column.numbers
+    codes = column.codes[rows]
     if len(numbers) < MEASURED or (codes < 0).any() or not _are_whole(numbers):
         return False
     values = numbers[codes]
     if len(np.unique(values)) == len(values):
         steps = np.diff(values)
-        return bool(np.ptp(values) < 2 * len(values) or (steps > 0).all() or (steps < 0).all())
+        is_in_order = (steps > 0).all() or (steps < 0).all()
+        return bool(is_in_order or np.ptp(values) < 2 * len(values))
     order = np.argsort(domains, kind="stable")
-    steps = np.diff(values[order])[np.diff(domains[order]) == 0]
+    within = np.diff(domains[order]) == 0
+    steps = np.diff(values[order])[within]
     return bool((steps > 0).all() and steps.mean() < 2)  # noqa: PLR2004 - few are left out
 
 
@@ -145,47 +148,61 @@ def _counted(look: Look, used: Mapping[str, Column], found: Mapping[str, Finding
     """The rows that are no copies of an earlier one: a copy shows nothing that the row itself does not."""
     if len(look.columns) == 1:  # which has no rows that differ otherwise
         return np.ones(len(look.rows), bool)
-    numbering = {name for name, finding in found.items() if finding.what.endswith("numbers the rows")}
-    prints = prints_of([*(look.codes(name) for name in used if name not in numbering), look.labels])
+    compared = []
+    for name in used:
+        if name not in found or not found[name].what.endswith("numbers the rows"):
+            compared.append(look.codes(name))
+    prints = prints_of([*compared, look.labels])
+    _, places = np.unique(prints, return_index=True)
     first = np.zeros(len(prints), bool)
-    first[np.unique(prints, return_index=True)[1]] = True
+    first[places] = True
     return first
 
 
 def _unfit(look: Look, name: str, column: Column, counted: Array) -> Finding | None:
     """Why a column cannot be an input as it is."""
-    known = look.labels >= 0
-    codes, domains, labels = look.codes(name)[known], look.places[known], look.labels[known]
-    leak = _leak(name, column, codes, domains, labels, counted[known], regression=look.regression)
-    return leak or _odd(look, name, column) or _of_one_domain(look, name, column)
+    return _leak(look, name, column, counted) or _odd(look, name, column) or _of_one_domain(look, name, column)
 
 
-def _leak(
-    name: str, column: Column, codes: Array, domains: Array, labels: Array, counted: Array, *, regression: bool
-) -> Finding | None:
+def _leak(look: Look, name: str, column: Column, counted: Array) -> Finding | None:
     """Whether a column gives the label away: each value, in two counted rows on average, has one label, or by order."""
-    numbers, there = column.numbers, codes >= 0
+    known = look.labels >= 0
+    codes = look.codes(name)[known]
+    labels = look.labels[known]
+    there = codes >= 0
     values = np.count_nonzero(np.bincount(codes[there]))
-    repeats = 2 * values <= np.count_nonzero(there & counted)
+    repeats = 2 * values <= np.count_nonzero(there & counted[known])
     if repeats and np.ptp(labels[there]) and _determines(codes[there], labels[there]):
         return Finding("leak", f"each value of column {name!r} has one label alone", "drop", name, _KNOWN)
+    numbers = column.numbers
     if len(numbers) < max(MEASURED, len(codes) // 2) or not _are_whole(numbers):
         return None
+    domains = look.places[known]
     observed = expected = 0.0
     for domain in np.unique(domains[there]):
         mine = np.flatnonzero(there & (domains == domain))
-        of: Array = labels[mine[np.argsort(numbers[codes[mine]], kind="stable")]]
-        if regression and np.ptp(of):
-            observed += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
-            expected += len(of)
-        elif not regression:
-            # Neighbours with different labels, and how many there would be in any order.
-            chance = len(of) - (np.bincount(of) ** 2).sum() / len(of)
-            observed, expected = observed + chance - (np.diff(of) != 0).sum(), expected + chance
+        order = np.argsort(numbers[codes[mine]], kind="stable")
+        found, possible = _order_of(labels[mine[order]], regression=look.regression)
+        observed += found
+        expected += possible
     if not observed > _SORTED * expected > 0:
         return None
     what = f"the whole numbers of column {name!r} put each domain in the order of the labels"
     return Finding("leak", what, "drop", name, _KNOWN)
+
+
+def _order_of(labels: Array, *, regression: bool) -> tuple[float, float]:
+    """How much labels (n,) of one domain are in order, and how much they would be if they were sorted."""
+    n = len(labels)
+    if not regression:
+        # Neighbours with different labels: how many fewer than in a random order, and how many there would be.
+        chance = n - (np.bincount(labels) ** 2).sum() / n
+        return chance - (np.diff(labels) != 0).sum(), chance
+    if not np.ptp(labels):
+        return 0.0, 0.0
+    ranks = labels.argsort(kind="stable").argsort()
+    correlation = np.corrcoef(ranks, np.arange(n))[0, 1]
+    return n * abs(correlation), n
 
 
 def _odd(look: Look, name: str, column: Column) -> Finding | None:
@@ -271,7 +288,8 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
         if look.alike or len(column.numbers) < MEASURED or not np.isfinite(column.numbers).all():
             continue
         first, medians, third = look.quartiles(name, _SMALL)
-        if unit := other_unit(medians, third - first):
+        unit = other_unit(medians, third - first)
+        if unit:
             where = names_text([look.names[place] for place in unit.domains], 6)
             of = names_text([f"{median:.3g}" for median in medians], 8)
             what = f"column {name!r} in {where} is {factor_text(unit.factor)} that in other domains (medians {of})"
@@ -286,7 +304,8 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
 
 def _of_one_value(look: Look, name: str, column: Column) -> Iterator[tuple[int, str]]:
     """The domains of enough rows in which a column has one value alone, and the value."""
-    codes, sizes = look.codes(name), np.bincount(look.places, minlength=len(look.names))
+    codes = look.codes(name)
+    sizes = np.bincount(look.places, minlength=len(look.names))
     there = codes >= 0
     least = np.full(len(sizes), len(column.texts))
     greatest = np.full(len(sizes), -1)
@@ -309,22 +328,23 @@ def _telling(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
     codes = {name: _codes(look, name, some) for name in kept}
     gaps = np.stack([look.codes(name)[some] < 0 for name in kept], axis=1)
     _, pattern = np.unique(gaps, axis=0, return_inverse=True)
+    pattern = pattern.reshape(-1)
     by_gaps: list[str] = []
     for what, rows, of in asked:
-        usual = float(np.bincount(of[rows]).max() / rows.sum())
-        share = share_told(pattern.reshape(-1)[rows], of[rows])
-        if share - usual > _TOLD_BY_GAPS * (1 - usual):
-            by_gaps.append(f"the {what} of {_shares(share, usual)}")
+        told = told_by(pattern[rows], of[rows])
+        if told.exceeds(_TOLD_BY_GAPS):
+            by_gaps.append(f"the {what} of {_text(told)}")
         for name, of_column in codes.items():
-            alike = what == "domain" and look.alike and name in look.measured
-            share = share_told(of_column[rows], of[rows])
-            if share - usual > _TOLD * (1 - usual) and not alike:
-                told = f"column {name!r} alone tells the {what} of {_shares(share, usual)}"
+            if what == "domain" and look.alike and name in look.measured:
+                continue
+            told = told_by(of_column[rows], of[rows])
+            if told.exceeds(_TOLD):
+                alone = f"column {name!r} alone tells the {what} of {_text(told)}"
                 remedy = _KNOWN if what == "label" else "`drop` leaves it out"
-                yield Finding("telling", told, remedy=remedy)
+                yield Finding("telling", alone, remedy=remedy)
     if by_gaps and not look.fills:
-        told = f"which values are missing tells {' and '.join(by_gaps)}"
-        yield Finding("telling", told, remedy="`gaps: fill` hides it")
+        what = f"which values are missing tells {' and '.join(by_gaps)}"
+        yield Finding("telling", what, remedy="`gaps: fill` hides it")
 
 
 def _codes(look: Look, name: str, rows: Array) -> Array:
@@ -332,8 +352,8 @@ def _codes(look: Look, name: str, rows: Array) -> Array:
     return codes_of(look.measured[name][rows]) if name in look.measured else look.codes(name)[rows] + 1
 
 
-def _shares(share: float, usual: float) -> str:
-    return f"{100 * share:.0f} % of the rows (always the most frequent: {100 * usual:.0f} %)"
+def _text(told: Told) -> str:
+    return f"{100 * told.share:.0f} % of the rows (always the most frequent: {100 * told.usual:.0f} %)"
 
 
 def _rows(look: Look, kept: Mapping[str, Column], *, grouped: bool) -> Iterator[Finding]:
@@ -344,43 +364,3 @@ def _rows(look: Look, kept: Mapping[str, Column], *, grouped: bool) -> Iterator[
         yield from ordered(look.labels, look.places, look.names)
     if not grouped:
         yield from recorded([look.measured[name] for name in kept if name in look.measured], look.places)
-
-
-def copied(columns: Sequence[Array], places: Array, labels: Array, names: Sequence[str]) -> Iterator[Finding]:
-    """A doubt about rows that occur many times; the columns and labels are whole numbers, -1 for a missing one."""
-    copies, repeated = copies_among(columns)
-    if not copies:
-        return
-    prints = prints_of(columns)
-    known = labels >= 0
-    within = len(prints) - len(np.unique(prints_of([*columns, places])))
-    labelled = len(np.unique(prints_of([*(of[known] for of in columns), labels[known]])))
-    differ = labelled - len(np.unique(prints[known]))
-    of_which = f"{within} in their own domain, {copies - within} in another, {differ or 'none'} with another label"
-    where = names_text([names[place] for place in np.unique(places[repeated])], 6)
-    what = f"{copies} of {len(places)} rows are copies of other rows, in {where} ({of_which})"
-    remedy = "remove them, or they are trained on and tested on at once (oversampling belongs after the split)"
-    yield Finding("rows", what, remedy=f"{remedy}; `duplicates: drop` leaves out those in their own domain")
-
-
-def ordered(labels: Array, places: Array, names: Sequence[str]) -> Iterator[Finding]:
-    """A doubt about domains whose rows lie in the order of their classes; -1 stands for no label."""
-    found: list[str] = []
-    for place, name in enumerate(names):
-        y = labels[(places == place) & (labels >= 0)]
-        if len(y) < _SMALL:
-            continue
-        same, chance = float((y[1:] == y[:-1]).mean()), float((np.bincount(y) ** 2).sum()) / len(y) ** 2
-        if same - chance > _ORDERED * (1 - chance):
-            found.append(f"{name} {100 * same:.0f} % ({100 * chance:.0f} %)")
-    if found:
-        what = f"rows with the label of the row before, beside those in a random order: {names_text(found, 6)}"
-        yield Finding("order", what, remedy="runs draw their splits at random, and so should you")
-
-
-def recorded(columns: Sequence[Array], places: Array) -> Iterator[Finding]:
-    """A doubt about rows that follow each other as in a recording."""
-    if moves_slowly(columns, places):
-        what = "rows that follow each other are nearly equal, as in a recording"
-        remedy = "make a row of each window of it, or name by --group what says which rows belong together"
-        yield Finding("rows", what, remedy=remedy)
