@@ -45,12 +45,17 @@ def make_jobs(cells: Mapping[str, RunSpec], most: int = 1) -> list[Job]:
     groups: dict[str, list[str]] = {}
     for key, cell in cells.items():
         groups.setdefault(alike(cell), []).append(key)
-    shares = [keys[start : start + most] for keys in groups.values() for start in range(0, len(keys), most)]
-    return [Job(tuple(keys), tuple(cells[key] for key in keys)) for keys in shares]
+    jobs = []
+    for keys in groups.values():
+        for start in range(0, len(keys), most):
+            share = tuple(keys[start : start + most])
+            jobs.append(Job(share, tuple(cells[key] for key in share)))
+    return jobs
 
 
 def _split(cell: RunSpec) -> str:
-    return canonical_json([cell.dataset.name, cell.dataset.params, cell.fingerprint, cell.target, cell.seed])
+    dataset = cell.dataset
+    return canonical_json([dataset.name, dataset.params, cell.fingerprint, cell.target, cell.seed])
 
 
 def _family(cell: RunSpec) -> str:
@@ -109,12 +114,14 @@ def failure_of(key: str, cell: RunSpec, error: BaseException, seconds: float) ->
     """The record of a cell whose training raised; for a component's fault it names the line and keeps the traceback."""
     if isinstance(error, BenchError):
         failed = _failure(key, cell, "failed", message_of(error), seconds)
-        raised = isinstance(error, PluginError) and error.__cause__ is not None
-        return replace(failed, provenance={"traceback": trace_of(error)}) if raised else failed
+        if isinstance(error, PluginError) and error.__cause__ is not None:
+            return replace(failed, provenance={"traceback": trace_of(error)})
+        return failed
     status: Status = "oom" if _out_of_memory(error) else "failed"
     # The place comes first, so that a table that shortens the message still shows it.
     message = describe_with_place(error, packages_of(ref.distribution for ref in cell.components))
-    return replace(_failure(key, cell, status, message, seconds), provenance={"traceback": trace_of(error)})
+    failed = _failure(key, cell, status, message, seconds)
+    return replace(failed, provenance={"traceback": trace_of(error)})
 
 
 def retry(
@@ -144,6 +151,9 @@ def _failure(key: str, cell: RunSpec, status: Status, message: str, seconds: flo
 
 
 def _out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
     torch = sys.modules.get("torch")  # without torch its exception cannot have been raised
-    kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
-    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in message_of(error))
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in message_of(error)

@@ -47,15 +47,21 @@ def find_leaks(dataset: Dataset, cells: Sequence[RunSpec], domains: Mapping[str,
         raise DataError(*(f"dataset {dataset.name}: {line}" for line in error.lines)) from None
     prints = {name: digests(data.x) for name, data in domains.items()}
     telling = _columns(rows) >= _FEWEST
+    cells_of: dict[str, list[RunSpec]] = {}
+    for cell in cells:
+        cells_of.setdefault(cell.target, []).append(cell)
     every = []
-    for target in dict.fromkeys(cell.target for cell in cells):
-        mine = [cell for cell in cells if cell.target == target]
-        used = {name: domains[name] for name in (target, *(source for cell in mine for source in cell.sources))}
+    for target, mine in cells_of.items():
+        used = {target: domains[target]}
+        for cell in mine:
+            for source in cell.sources:
+                used[source] = domains[source]
         seed = min(cell.seed for cell in mine)
         splits = split(dataset, target, used, seed=seed)
         seen = {name: np.zeros(len(data.y), bool) for name, data in used.items()}
-        for name, mask in seen.items():
-            mask[splits[name].train] = name != target or not is_transductive(dataset)
+        for name, is_seen in seen.items():
+            if name != target or not is_transductive(dataset):
+                is_seen[splits[name].train] = True
         own = _rows(target, splits[target].test, used, seen, prints, rows, telling=telling)
         every += [{"target": target, "seed": seed, **row} for row in own]
     return pd.DataFrame(every)
@@ -86,8 +92,11 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """The numbers of a target's test rows beside each domain, the target itself first."""
     some = test[:MOST]
-    queries, mine = rows[target][some], prints[target][test]
-    usual = _NEAR * float(np.median(distances(queries, rows[target], some))) if telling else np.nan
+    queries = rows[target][some]
+    mine = prints[target][test]
+    usual = np.nan
+    if telling:
+        usual = _NEAR * float(np.median(distances(queries, rows[target], some)))
     for name in used:
         inside = name == target
         values, counts = np.unique(prints[name], return_counts=True)
@@ -98,6 +107,9 @@ def _rows(
         leaked = equal_seen[: len(some)]
         if telling:
             near = distances(queries, rows[name], some if inside else None) <= usual
-            leaked = leaked | (distances(queries, rows[name][seen[name]]) <= usual)
-            row |= {"near": (near | equal[: len(some)]).sum(), "near_seen": leaked.sum()}
-        yield row | {"leak": leaked.sum() >= max(_ROWS, SUSPECTED * len(some))}
+            near_seen = distances(queries, rows[name][seen[name]]) <= usual
+            leaked = leaked | near_seen
+            row["near"] = (near | equal[: len(some)]).sum()
+            row["near_seen"] = leaked.sum()
+        row["leak"] = leaked.sum() >= max(_ROWS, SUSPECTED * len(some))
+        yield row

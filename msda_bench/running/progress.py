@@ -38,10 +38,11 @@ class TimeLeft:
     def __init__(self, cells: Mapping[str, RunSpec], clock: Callable[[], float]) -> None:
         self._clock = clock
         # Up to a factor; the epochs if the schemes choose how many steps an epoch has.
-        counted = all(cell.training.steps for cell in cells.values())
-        self._steps = {
-            key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()
-        }
+        are_counted = all(cell.training.steps for cell in cells.values())
+        self._steps: dict[str, int] = {}
+        for key, cell in cells.items():
+            steps = cell.training.steps if are_counted else None
+            self._steps[key] = (cell.training.epochs or 1) * (steps or 1)
         self._left = sum(self._steps.values())
         self._begun = self._ended = 0
         self._last = self._origin = clock(), self._left
@@ -61,10 +62,13 @@ class TimeLeft:
 
     def describe(self) -> str:
         """`0:12:34 left`; empty while too few cells have ended, and when all have."""
-        seconds, steps = self._last[0] - self._origin[0], self._origin[1] - self._last[1]
+        now, left_now = self._last
+        began, left_then = self._origin
+        seconds = now - began
+        steps = left_then - left_now
         if not self._steps or self._ended < self._wave + _FEW or seconds <= 0 or steps <= 0:
             return ""
-        left = self._left * seconds / steps - (self._clock() - self._last[0])
+        left = self._left * seconds / steps - (self._clock() - now)
         return f"{timedelta(seconds=max(0, round(left)))} left"
 
     @property

@@ -62,7 +62,10 @@ def _picture(cells: Collection[RunSpec], registry: Registry, known: Shift | None
     shown = domains[:MOST_DOMAINS]
     files = LocalFiles(folders(), dataset.name)
     most = min(_MOST_ROWS, MOST_POINTS // len(shown))
-    rows = {domain: _sample(load_domain(dataset, domain, files), most, frozen, files, device) for domain in shown}
+    rows: dict[str, Inputs] = {}
+    for domain in shown:
+        loaded = load_domain(dataset, domain, files)
+        rows[domain] = _sample(loaded, most, frozen, files, device)
     if frozen is None:
         change = dataset.fit(rows)
         rows = {domain: change(domain, some) for domain, some in rows.items()}
@@ -88,14 +91,34 @@ def _sample(data: DomainData, most: int, frozen: Frozen | None, files: Files, de
 def _components(data: str, of: str, rows: Mapping[str, Inputs], left_out: int) -> Shift | None:
     """None where fewer than two columns vary."""
     parts = [_flat(some) for some in rows.values()]
-    x = np.concatenate(parts)
-    x = x[:, np.isfinite(x).any(axis=0)]
-    middle = np.nanmean(np.where(np.isfinite(x), x, np.nan), axis=0)
-    x = np.where(np.isfinite(x), x - middle, 0.0)  # a gap is nowhere else than the mean
+    x = _centred(np.concatenate(parts))
     scale = float(np.abs(x).max(initial=0.0))
     if len(x) < 3 or x.shape[1] < 2 or scale == 0:  # noqa: PLR2004
         return None
-    x = x / scale
+    points, explained = _principal(x / scale)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    clouds = []
+    for domain, some in zip(rows, np.split(points * scale, ends), strict=True):
+        clouds.append(_cloud(domain, some))
+    return Shift(
+        data=data,
+        of=of,
+        explained=(_three_digits(explained[0]), _three_digits(explained[1])),
+        clouds=tuple(clouds),
+        left_out=left_out,
+    )
+
+
+def _centred(x: Array) -> Array:
+    """The columns that have a number, less their means; a gap is at the mean."""
+    x = x[:, np.isfinite(x).any(axis=0)]
+    is_known = np.isfinite(x)
+    middle = np.nanmean(np.where(is_known, x, np.nan), axis=0)
+    return np.where(is_known, x - middle, 0.0)
+
+
+def _principal(x: Array) -> tuple[Array, Array]:
+    """The first two principal components of centred rows, (n, 2), and the share of the variance that each has."""
     is_wide = x.shape[1] > len(x)
     square = x @ x.T if is_wide else x.T @ x  # the smaller of both has the same eigenvalues
     last = len(square) - 1
@@ -106,22 +129,13 @@ def _components(data: str, of: str, rows: Mapping[str, Inputs], left_out: int) -
     # Each component points to where it reaches farthest, so that equal data give equal pictures.
     farthest = np.abs(points).argmax(axis=0)
     signs = np.sign(points[farthest, range(2)])
-    points = points * np.where(signs == 0, 1, signs) * scale
-    explained = values / np.trace(square)
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    clouds = [_cloud(domain, some) for domain, some in zip(rows, np.split(points, ends), strict=True)]
-    return Shift(
-        data=data,
-        of=of,
-        explained=(_three_digits(explained[0]), _three_digits(explained[1])),
-        clouds=tuple(clouds),
-        left_out=left_out,
-    )
+    return points * np.where(signs == 0, 1, signs), values / np.trace(square)
 
 
 def _cloud(domain: str, points: Array) -> Cloud:
     """Three digits are enough to draw, and tell no more than a point's place."""
-    return Cloud(domain=domain, points=tuple((_three_digits(x), _three_digits(y)) for x, y in points.tolist()))
+    rounded = tuple((_three_digits(x), _three_digits(y)) for x, y in points.tolist())
+    return Cloud(domain=domain, points=rounded)
 
 
 def _three_digits(value: float) -> float:

@@ -58,9 +58,8 @@ class TuningStages:
     def describe(self, missing: int) -> str:
         """One line on what was chosen."""
         criteria = dict.fromkeys(by for tuning in self._tuning.values() for by in tuning.tracks)
-        chosen = (
-            f"settings chosen on tuning seeds ({', '.join(criteria)}) for {self._chosen} pairs of method and target"
-        )
+        by = ", ".join(criteria)
+        chosen = f"settings chosen on tuning seeds ({by}) for {self._chosen} pairs of method and target"
         return f"{chosen}; {counted(missing, 'run')} of theirs to train"
 
     def gaps(self) -> Iterator[str]:

@@ -145,8 +145,9 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         X = in_float32(X, numbers)  # noqa: N806
         sources, classes = self._sources(X, y, numbers)
         target = X if numbers is None else X[numbers < 0]
-        names, sparse = tuple(sources), not isinstance(X, np.ndarray)
-        arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
+        names = tuple(sources)
+        is_sparse = not isinstance(X, np.ndarray)
+        arrays = Arrays(names=names, width=self.n_features_in_, sparse=is_sparse, classes=classes)
         with _turn():
             given = self._filled(self.recipe) | {"standardise": self.standardise}
             method = {name: part for name, part in given.items() if part is not None}
@@ -164,7 +165,9 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         """A recipe with each `$name` replaced by a parameter."""
         if isinstance(recipe, Mapping):
             return {name: self._filled(part) for name, part in recipe.items()}
-        return getattr(self, recipe[1:]) if isinstance(recipe, str) and recipe.startswith("$") else recipe
+        if isinstance(recipe, str) and recipe.startswith("$"):
+            return getattr(self, recipe[1:])
+        return recipe
 
     def _settings(self) -> dict[str, Any]:
         perceptron = {"mlp": {"hidden": self.hidden, "dropout": self.dropout}}
@@ -180,13 +183,18 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
 
     def _sources(self, x: Any, y: Any, numbers: Array | None) -> tuple[dict[str, tuple[Inputs, Array]], int]:
         """Inputs and labels of each source by name, ordered by domain number, and the number of classes."""
-        of_source = np.ones(x.shape[0], bool) if numbers is None else numbers > 0
+        if numbers is None:
+            numbers = np.ones(x.shape[0], np.int64)
+        of_source = numbers > 0
         kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
         source, y = check_X_y(x[of_source], labels_of(y, of_source), **kept, estimator=self)
         labels, classes = self._labels(y)
-        domain = np.ones(len(labels), np.int64) if numbers is None else numbers[of_source]
-        mine = {str(number): domain == number for number in np.unique(domain)}
-        return {name: (source[rows], labels[rows]) for name, rows in mine.items()}, classes
+        domain = numbers[of_source]
+        sources: dict[str, tuple[Inputs, Array]] = {}
+        for number in np.unique(domain):
+            mine = domain == number
+            sources[str(number)] = source[mine], labels[mine]
+        return sources, classes
 
     def _checked(self, x: Any, **more: Any) -> Any:
         """Rows as scikit-learn checks them, dense or CSR; raises a ValueError or TypeError."""
@@ -210,7 +218,9 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             x = csr_matrix(x)
         elif not (sparse or dense):
             x = x.toarray()
-        return self._standardised(x, sample_domain) if self.model_.scales else x
+        if not self.model_.scales:
+            return x
+        return self._standardised(x, sample_domain)
 
     def _standardised(self, x: Any, sample_domain: Any) -> Any:
         """Rows by the scales of their domains: those of sources that `sample_domain` names, the target's otherwise."""

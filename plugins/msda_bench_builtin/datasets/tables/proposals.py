@@ -27,7 +27,9 @@ def proposals(look: Look, names: Sequence[str]) -> list[Finding]:
     groups = look.groups if key is None else _groups(look, key)
     if groups is None:
         return [*splits, *keys]
-    return [*(_kept_together(look, split, groups) for split in splits), *(_tested(look, one, groups) for one in keys)]
+    splits = [_kept_together(look, split, groups) for split in splits]
+    keys = [_tested(look, one, groups) for one in keys]
+    return [*splits, *keys]
 
 
 def _kept_together(look: Look, split: Finding, groups: Array) -> Finding:
@@ -58,7 +60,9 @@ def _split(look: Look, name: str, *, first: bool) -> Finding:
     column = look.columns[name]
     what = f"{look.kind} {name!r} holds {names_text(sorted(map(repr, column.texts)), 4)}, as an official split does"
     tests = tests_among(name, column)
-    asked = f"{name}={','.join(tests)}" if tests and not any("," in text for text in tests) else f"{name}=VALUE"
+    asked = f"{name}=VALUE"
+    if tests and not any("," in text for text in tests):
+        asked = f"{name}={','.join(tests)}"
     by_option = Finding("split", what, "drop", name, f"`--test {asked}` makes rows with it the test")
     if look.says_test or not first or asked.endswith("=VALUE"):
         return by_option
@@ -90,6 +94,7 @@ def _groups(look: Look, finding: Finding) -> Array:
 
 def _on_both_sides(look: Look, groups: Array, test: Array) -> int:
     """How many groups have official test rows and others in one domain."""
-    numbers = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    _, numbers = np.unique(groups, return_inverse=True)
+    numbers = numbers.reshape(-1)
     pairs = look.places * (numbers.max(initial=0) + 1) + numbers
     return len(np.intersect1d(pairs[test], pairs[~test]))

@@ -52,7 +52,11 @@ class Column:
     @functools.cached_property
     def numbers(self) -> Array:
         """Its texts as numbers, float64, NaN for other texts; infinities are infinite."""
-        return np.array([float(text) if NUMBER.fullmatch(text) else np.nan for text in self.texts], np.float64)
+        numbers = np.full(len(self.texts), np.nan)
+        for place, text in enumerate(self.texts):
+            if NUMBER.fullmatch(text):
+                numbers[place] = float(text)
+        return numbers
 
     @functools.cached_property
     def named(self) -> Column:
@@ -63,12 +67,14 @@ class Column:
         """The column as if all other rows, which are not read, were like the first of these."""
         codes = np.full(len(self.codes), self.codes[rows[0]])
         codes[rows] = self.codes[rows]
-        return replace(Column.of(self.texts, codes, self.missing, self.gaps), unread=len(codes) - len(rows))
+        made = Column.of(self.texts, codes, self.missing, self.gaps)
+        return replace(made, unread=len(codes) - len(rows))
 
     def without(self, name: str, texts: Collection[str]) -> Column:
         """The column, called `name`, where these texts stand for a missing value, too."""
         made = Column.of(self.texts, self.codes, {*self.missing, *texts}, self.gaps)
-        return replace(made, gaps=self.gaps | {f"{name}={text}" for text in made.gaps - self.gaps})
+        own = {f"{name}={text}" for text in made.gaps - self.gaps}
+        return replace(made, gaps=self.gaps | own)
 
     def row_of(self, text: int) -> int:
         """The first row with a text, counted from 1 below the header."""
@@ -92,7 +98,8 @@ class Column:
         blanks = {text.strip() for text in kept[used & lacking]} - {""}
         kept[~used | lacking] = None
         places, different = pd.factorize(kept)
-        return cls(tuple(different), np.append(places, -1)[codes], missing, frozenset({*gaps, *blanks}))
+        codes_of_kept = np.append(places, -1)[codes]
+        return cls(tuple(different), codes_of_kept, missing, frozenset({*gaps, *blanks}))
 
 
 @functools.lru_cache(maxsize=1)
@@ -111,17 +118,19 @@ def read_table(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, 
     if not path.is_dir():
         return _read(path, missing)
     parts = parts_of(path, TABLES)
-    made = [_read(part.path, missing) for part in parts]
-    tables = [columns for _, columns in made]
-    for part, columns in zip(parts, tables, strict=True):
-        _add_folders(part, columns, missing)
-    _refuse_other_columns([part.path for part in parts], tables)
+    tables: list[dict[str, Column]] = []
     digest = hashlib.sha256()
-    for part, (sha256, columns) in zip(parts, made, strict=True):
+    for part in parts:
+        sha256, columns = _read(part.path, missing)
         digest.update(f"{sha256}  {part.name}\n".encode())
+        _add_folders(part, columns, missing)
+        tables.append(columns)
+    _refuse_other_columns([part.path for part in parts], tables)
+    for part, columns in zip(parts, tables, strict=True):
         if domain not in columns and part.domain:
             columns[domain] = _constant(part.domain, columns, missing)
-    return digest.hexdigest(), {name: _joined([columns[name] for columns in tables]) for name in tables[0]}
+    joined = {name: _joined([columns[name] for columns in tables]) for name in tables[0]}
+    return digest.hexdigest(), joined
 
 
 def _constant(text: str, columns: Mapping[str, Column], missing: Collection[str]) -> Column:
@@ -134,19 +143,20 @@ def _add_folders(part: Part, columns: dict[str, Column], missing: Collection[str
     """Adds the columns that the names of a file's folders give; one that the file has, too, must say the same."""
     for name, value in part.columns.items():
         made = _constant(value, columns, missing)
-        held = columns.get(name)
-        if held is not None and plain_texts([*held.texts], missing) != plain_texts([*made.texts], missing):
+        held = columns.setdefault(name, made)
+        if plain_texts([*held.texts], missing) != plain_texts([*made.texts], missing):
             what = f"column {name!r} holds {names_text([*held.texts], 3)}, but its folder is {name}={value}"
             raise DataError(f"{part.path}: {what}; rename the folder or the column")
-        columns[name] = made if held is None else held
 
 
 def _refuse_other_columns(files: Sequence[Path], tables: Sequence[Mapping[str, Column]]) -> None:
     """Refuses a folder whose files have different columns, and names the file that is unlike most others."""
-    usual = Counter(frozenset(columns) for columns in tables).most_common(1)[0][0]
+    kinds = Counter(frozenset(columns) for columns in tables)
+    ((usual, _),) = kinds.most_common(1)
     model = next(place for place, columns in enumerate(tables) if usual == columns.keys())
     for file, columns in zip(files, tables, strict=True):
-        lacking, more = sorted(usual - columns.keys()), sorted(columns.keys() - usual)
+        lacking = sorted(usual - columns.keys())
+        more = sorted(columns.keys() - usual)
         if 2 * len(lacking) > len(usual):
             there = f"{files[model].name}, {names_text(tables[model], 4)}"
             what = f"its columns ({names_text(columns, 4)}) are not those of {there}"
@@ -161,10 +171,12 @@ def _joined(parts: Sequence[Column]) -> Column:
     """One column below the other."""
     texts: list[str] = []
     codes: list[Array] = []
+    gaps: set[str] = set()
     for part in parts:
         codes.append(np.where(part.codes < 0, -1, part.codes + len(texts)))
         texts += part.texts
-    return Column.of(texts, np.concatenate(codes), parts[0].missing, frozenset().union(*(part.gaps for part in parts)))
+        gaps |= part.gaps
+    return Column.of(texts, np.concatenate(codes), parts[0].missing, gaps)
 
 
 def _read(path: Path, missing: Collection[str]) -> tuple[str, dict[str, Column]]:
@@ -172,8 +184,8 @@ def _read(path: Path, missing: Collection[str]) -> tuple[str, dict[str, Column]]
         ending = path.suffix.lower()
         raise DataError(f"{path}: a table is a .csv, .tsv or .parquet file, not {ending or 'without an ending'}")
     try:
-        packed = path.name.lower().endswith(".gz")
-        with (gzip.open if packed else Path.open)(path, "rb") as stream:
+        opened = gzip.open if path.name.lower().endswith(".gz") else Path.open
+        with opened(path, "rb") as stream:
             content: bytes = stream.read(_MOST + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -212,8 +224,15 @@ def _factorized(values: Sequence[str], missing: Collection[str], *, commas: bool
     if commas and any(map(_COMMA.fullmatch, texts)):
         numbers = [text for text in texts if text and text not in missing]
         if all(NUMBER.fullmatch(text) or _COMMA.fullmatch(text) for text in numbers):
-            texts = [_COMMA.sub(r"\1.\2", text.replace(".", "") if _DOTS.fullmatch(text) else text) for text in texts]
+            texts = [_with_point(text) for text in texts]
     return Column.of(texts, codes, missing)
+
+
+def _with_point(text: str) -> str:
+    """A number with a point instead of a comma, and without dots between thousands."""
+    if _DOTS.fullmatch(text):
+        text = text.replace(".", "")
+    return _COMMA.sub(r"\1.\2", text)
 
 
 def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dict[str, Column]:
@@ -222,10 +241,13 @@ def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dic
         raise DataError(f"{path}: has {len(names)} columns, more than {_WIDEST}; save them as `arrays`")
     named = list(names)
     for place, column in enumerate(columns):
-        if not names[place]:
-            if place and column.texts:
-                raise DataError(f"{path}: column {place + 1} has no name; the first line names the columns")
-            named[place] = f"Unnamed: {place}" + (".1" if f"Unnamed: {place}" in names else "")
+        if names[place]:
+            continue
+        if place and column.texts:
+            raise DataError(f"{path}: column {place + 1} has no name; the first line names the columns")
+        named[place] = f"Unnamed: {place}"
+        if named[place] in names:
+            named[place] += ".1"
     twice = [name for name, count in Counter(named).items() if count > 1]
     if twice:
         raise DataError(f"{path}: two columns are called {twice[0]!r}; rename one")
@@ -255,7 +277,10 @@ def crossed(columns: Sequence[Column]) -> Column:
         return columns[0]
     codes = np.stack([column.codes for column in columns], axis=1)
     different, places = np.unique(codes, axis=0, return_inverse=True)
-    texts = [" ".join(column.texts[code] for column, code in zip(columns, row, strict=True)) for row in different]
-    whole = (codes >= 0).all(1)
-    made = Column.of(texts, np.where(whole, places.reshape(-1), -1), columns[0].missing)
+    texts = []
+    for row in different:
+        words = [column.texts[code] for column, code in zip(columns, row, strict=True)]
+        texts.append(" ".join(words))
+    is_whole = (codes >= 0).all(1)
+    made = Column.of(texts, np.where(is_whole, places.reshape(-1), -1), columns[0].missing)
     return replace(made, gaps=frozenset().union(*(column.gaps for column in columns)))
