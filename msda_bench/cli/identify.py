@@ -24,7 +24,13 @@ _TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
 
 
 def identify(
-    *, path: Path, suite: Path | None, unpack: Path | None, anyway: bool, unlabelled: str, **options: str | None
+    *,
+    path: Path,
+    suite: Path | None,
+    unpack: Path | None,
+    anyway: bool,
+    unlabelled: str,
+    **options: str | None,
 ) -> int:
     """Recognises a folder or file, and writes a first suite for it; `options` say what columns and values mean."""
     registry = discover(kinds=("dataset",))
@@ -104,7 +110,11 @@ def _say_known(datasets: list[Configured[Any]], digest: str) -> bool:
 
 
 def _asked(
-    path: Path, digest: str, options: Mapping[str, str], datasets: list[Configured[Any]], faults: list[str]
+    path: Path,
+    digest: str,
+    options: Mapping[str, str],
+    datasets: list[Configured[Any]],
+    faults: list[str],
 ) -> Iterator[tuple[str, Identified]]:
     """The datasets that recognise the folder or file, the best match first; adds what hinders one to `faults`."""
     place = absolute(path)
@@ -144,7 +154,11 @@ def _say_what_is_expected(path: Path, options: Mapping[str, str]) -> None:
 
 
 def _readable(
-    path: Path, found: list[tuple[str, Identified]], problems: list[str], *, anyway: bool
+    path: Path,
+    found: list[tuple[str, Identified]],
+    problems: list[str],
+    *,
+    anyway: bool,
 ) -> tuple[str, Identified]:
     """The first dataset that reads the folder or file as it is; a DataError if it is doubtful, unless `anyway`."""
     no = f"{path}: no suite was written"

@@ -228,7 +228,11 @@ class Pretrained(Backbone):
 
 
 def load_weights(
-    module: nn.Module, path: Path, *, without: str | None = None, renamed: tuple[str, str] = ("", "")
+    module: nn.Module,
+    path: Path,
+    *,
+    without: str | None = None,
+    renamed: tuple[str, str] = ("", ""),
 ) -> None:
     """Gives a module the weights of a file that `torch.save` wrote, by name; no code in the file is run.
 

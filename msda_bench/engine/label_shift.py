@@ -25,7 +25,10 @@ _LEAST = 1e-12
 
 
 def corrupted(
-    dataset: Dataset, cell: RunSpec, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+    dataset: Dataset,
+    cell: RunSpec,
+    domains: Mapping[str, DomainData],
+    splits: Mapping[str, Split],
 ) -> dict[str, DomainData]:
     """The source whose labels are shuffled, if any: separately within its training and its held-out examples."""
     source = corrupted_source(dataset)
@@ -42,7 +45,10 @@ def corrupted(
 
 
 def shifted(
-    dataset: Dataset, cell: RunSpec, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+    dataset: Dataset,
+    cell: RunSpec,
+    domains: Mapping[str, DomainData],
+    splits: Mapping[str, Split],
 ) -> Mapping[str, Split]:
     """The splits with the classes of one domain in other shares, by leaving out rows; the same for every method.
 

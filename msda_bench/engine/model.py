@@ -130,7 +130,11 @@ def set_row_layout(norms: Sequence[EachDomain], batch: Batch) -> None:
 
 
 def build_model(
-    cell: RunSpec, components: Components, k: int, files: Files, device: torch.device
+    cell: RunSpec,
+    components: Components,
+    k: int,
+    files: Files,
+    device: torch.device,
 ) -> tuple[nn.ModuleDict, int]:
     """Features, predictor and critic for k groups, with initial weights from the cell's own streams.
 

@@ -92,7 +92,11 @@ class Preparer:
         return _prepared(dataset, cell, frozen, pick, splits)
 
     def prepare_whole(
-        self, dataset: Dataset, cell: RunSpec, backbone: Backbone, target: DomainData
+        self,
+        dataset: Dataset,
+        cell: RunSpec,
+        backbone: Backbone,
+        target: DomainData,
     ) -> tuple[Prepared, Picker]:
         """Prepares all examples of the sources, and of a target that the dataset does not have, to be trained on.
 

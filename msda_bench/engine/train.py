@@ -173,7 +173,12 @@ class Trainer:
             return [evaluate_diverged(run, str(why))], ready, done
 
     def _with_provenance(
-        self, run: Run, record: Record, seconds: dict[str, float], stack: int, note: str | None
+        self,
+        run: Run,
+        record: Record,
+        seconds: dict[str, float],
+        stack: int,
+        note: str | None,
     ) -> Record:
         """The record with its timing and provenance."""
         where = provenance(self._device, run.cell, self._registry, stack)

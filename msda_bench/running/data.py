@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def ensure_data(
-    cells: Iterable[RunSpec], registry: Registry, report: Callable[[str], None], *, fetch: bool, device: str = "cpu"
+    cells: Iterable[RunSpec],
+    registry: Registry,
+    report: Callable[[str], None],
+    *,
+    fetch: bool,
+    device: str = "cpu",
 ) -> None:
     """Checks the bytes of all files of datasets and backbones that the cells need, then fills the cache.
 
@@ -130,7 +135,10 @@ def _of_default(owner: Dataset | Backbone) -> set[File]:
 
 
 def ensure_features(
-    cells: Iterable[RunSpec], registry: Registry, reach: Callable[[str], Files], device: str = "cpu"
+    cells: Iterable[RunSpec],
+    registry: Registry,
+    reach: Callable[[str], Files],
+    device: str = "cpu",
 ) -> None:
     """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
 

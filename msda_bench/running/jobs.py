@@ -125,7 +125,12 @@ def failure_of(key: str, cell: RunSpec, error: BaseException, seconds: float) ->
 
 
 def retry(
-    job: Job, why: str, store: Store, *, status: Status = "failed", seconds: float = 0.0
+    job: Job,
+    why: str,
+    store: Store,
+    *,
+    status: Status = "failed",
+    seconds: float = 0.0,
 ) -> tuple[tuple[Job, ...], Event]:
     """Decides what to do with a job whose process was lost or took too long.
 

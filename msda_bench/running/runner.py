@@ -236,7 +236,10 @@ def _first_fault(event: CellFinished, plan: Plan) -> str:
 
 
 def _events(
-    jobs: Sequence[Job], store: Store, executor: Executor, interrupt: Interrupt
+    jobs: Sequence[Job],
+    store: Store,
+    executor: Executor,
+    interrupt: Interrupt,
 ) -> Generator[Event, None, None]:
     yield from map(Noted, store.drain_warnings())
     yield from executor.run(jobs, store, interrupt)

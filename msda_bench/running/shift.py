@@ -24,7 +24,10 @@ _MOST_COLUMNS = 4096
 
 
 def pictures(
-    expansion: Expansion, registry: Registry, known: Mapping[str, Shift], device: str
+    expansion: Expansion,
+    registry: Registry,
+    known: Mapping[str, Shift],
+    device: str,
 ) -> Iterator[tuple[str, Shift]]:
     """The pictures of experiments on the user's own files, by name, as far as their data are here.
 

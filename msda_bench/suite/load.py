@@ -45,7 +45,10 @@ class Suite:
 
 
 def load_suite(
-    given: str | Path, registry: Registry, methods: Path | None = None, added: OwnMethods | None = None
+    given: str | Path,
+    registry: Registry,
+    methods: Path | None = None,
+    added: OwnMethods | None = None,
 ) -> Suite:
     """Loads a suite from a file, or by the name of one that comes with msda-bench, with all included files.
 

@@ -333,7 +333,11 @@ class TrainingConfig(UpdateRule):
 
 
 def labelled_groups(
-    scheme: SchemeBase, sources: Group, target: str, splitting: Splitting | None, labelled_target: int
+    scheme: SchemeBase,
+    sources: Group,
+    target: str,
+    splitting: Splitting | None,
+    labelled_target: int,
 ) -> tuple[Group, ...]:
     """The labelled groups of a run, from the scheme's grouping of the sources' parts.
 

@@ -52,7 +52,11 @@ class _TrainedContract(TaskContract):
     mu: ClassVar[float] = 0.1
 
     def trained(
-        self, blobs: toy.Blobs, runs: int = 1, device: str = "cpu", scheme: Component | None = None
+        self,
+        blobs: toy.Blobs,
+        runs: int = 1,
+        device: str = "cpu",
+        scheme: Component | None = None,
     ) -> list[Record]:
         """The records of runs of two epochs of three steps, trained by the engine in one stack.
 

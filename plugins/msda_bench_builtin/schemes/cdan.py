@@ -39,7 +39,12 @@ class _Conditioned(nn.Module):
             self.register_buffer(name, value)
 
     def forward(
-        self, source: Tensor, target: Tensor | None, on_source: Tensor, on_target: Tensor | None, *weights: Tensor
+        self,
+        source: Tensor,
+        target: Tensor | None,
+        on_source: Tensor,
+        on_target: Tensor | None,
+        *weights: Tensor,
     ) -> Tensor:
         joint = None if target is None or on_target is None else self._join(target, on_target)
         gaps: Tensor = self.discrepancy(self._join(source, on_source), joint, *weights)

@@ -56,7 +56,12 @@ class Transported(Predictor):
 
     @abstractmethod
     def transported(
-        self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
+        self,
+        xs: Sequence[Array],
+        ys: Sequence[Array],
+        target: Array,
+        task: Task,
+        seed: int,
     ) -> Callable[[Inputs], Array]:
         """A classifier.
 
@@ -95,7 +100,12 @@ class Jcpot(Transported):
     iterations: Count = 1000
 
     def transported(
-        self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
+        self,
+        xs: Sequence[Array],
+        ys: Sequence[Array],
+        target: Array,
+        task: Task,
+        seed: int,
     ) -> Callable[[Inputs], Array]:
         """Labels of the nearest example of the target that was transported.
 
@@ -156,7 +166,12 @@ class Wbt(Transported):
     c: Positive = 1.0
 
     def transported(
-        self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
+        self,
+        xs: Sequence[Array],
+        ys: Sequence[Array],
+        target: Array,
+        task: Task,
+        seed: int,
     ) -> Callable[[Inputs], Array]:
         """A classifier of the moved barycentre."""
         ot = _pot()

@@ -43,7 +43,13 @@ def sampled(x: Array, rows: Array) -> list[Array]:
 
 
 def _findings(
-    columns: list[Array], places: Array, parts: Parts, name: str, *, alike: bool, gaps: bool
+    columns: list[Array],
+    places: Array,
+    parts: Parts,
+    name: str,
+    *,
+    alike: bool,
+    gaps: bool,
 ) -> Iterator[Finding]:
     names = list(parts.rows)
     codes: list[Array] = []

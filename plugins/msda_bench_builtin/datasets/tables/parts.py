@@ -216,7 +216,11 @@ def _coded(label: Column, rows: Array) -> tuple[str, ...]:
 
 
 def _domains(
-    roles: Roles, domain: Column, label: Column, leave_out: Sequence[str], unlabelled: Unlabelled
+    roles: Roles,
+    domain: Column,
+    label: Column,
+    leave_out: Sequence[str],
+    unlabelled: Unlabelled,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The rows of each domain that have a label, all of one without any if it may be a target; and their places."""
     path, name = roles.path, roles.names[0]

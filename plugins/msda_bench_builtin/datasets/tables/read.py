@@ -201,7 +201,10 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
 
 
 def delimited(
-    path: Path, text: str, separator: str = ",", missing: Collection[str] = MISSING_TEXTS
+    path: Path,
+    text: str,
+    separator: str = ",",
+    missing: Collection[str] = MISSING_TEXTS,
 ) -> dict[str, Column]:
     """The columns of text in lines; the first line has their names.
 

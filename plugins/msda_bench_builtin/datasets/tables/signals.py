@@ -111,7 +111,11 @@ def _is_padding(gaps: Array) -> bool:
 
 
 def fitted(
-    train: Mapping[str, Array], sources: Mapping[str, Array], how: Standardise, *, gaps: bool
+    train: Mapping[str, Array],
+    sources: Mapping[str, Array],
+    how: Standardise,
+    *,
+    gaps: bool,
 ) -> Callable[[str, Array], Array]:
     """Learns from training rows (n, channels, time) how signals become numbers, (n, channels or twice as many, time).
 
