@@ -30,7 +30,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import MeanGain, mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.scores import ScoreTable, score_tables, tells_headroom
+from msda_bench.results.scores import ScoreTable, paired, score_tables, tells_headroom
 from msda_bench.results.words import first_of, name_of
 
 _WHOLE = ("mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high")
@@ -263,7 +263,7 @@ def _gains(table: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) 
     for name in table.methods:
         if name == baseline:
             continue
-        gain = table.merits[None].gain(name, baseline).allowing(table.overlap[None])
+        gain = table.gain(name, baseline, None).allowing(table.overlap(None))
         low, high = gain.interval(table.experiment.alpha)
         row = decisions.get(name)
         yield {
@@ -290,8 +290,8 @@ def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str
         firsts = []
         seconds = []
         for table in of_dataset:
-            first, second = table.merits[None].paired(*pair)
-            decimals.append(table.merits[None].decimals)
+            first, second = paired(table.of(pair[0], None), table.of(pair[1], None))
+            decimals.append(table.decimals[-1])
             if len(first) < len(table.seeds):
                 complete = False
             if first:
@@ -328,8 +328,8 @@ def _ranks(datasets: Mapping[str, Sequence[ScoreTable]], names: Sequence[str]) -
     for of_dataset in datasets.values():
         merits = {}
         for name in names:
-            scores = [table.merits[None].by_seed[name] for table in of_dataset]
-            means = [mean_of(by_seed.values()) for by_seed in scores if by_seed]
+            scores = [table.known(name, None) for table in of_dataset]
+            means = [mean_of(of_table) for of_table in scores if of_table]
             if means:
                 merits[name] = tied(mean_of(means))
         if len(merits) == len(names):

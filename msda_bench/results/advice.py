@@ -8,19 +8,21 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
 
+import numpy as np
 import pandas as pd
 
 from msda_bench.errors import StoreError
 from msda_bench.results.chance import BesideChance
-from msda_bench.results.compare import main_pairs, main_rows
-from msda_bench.results.decision import INCOMPLETE
+from msda_bench.results.decision import INCOMPLETE, PairedComparison, pairs_of_mean
+from msda_bench.results.leaderboard import Row, by_rank, rows_of_mean
 from msda_bench.results.runs import results_of
-from msda_bench.results.small import averaged_targets, small_tests
+from msda_bench.results.scores import ScoreTable
+from msda_bench.results.small import averaged_targets
 from msda_bench.results.words import counted, first_of, name_of
 from msda_bench.suite.plan import Experiment, MetricInfo
 
@@ -72,16 +74,20 @@ class Advice:
 
 
 def advice_on(
-    experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame, chance: BesideChance
+    table: ScoreTable,
+    runs: pd.DataFrame,
+    rows: Sequence[Row],
+    pairs: Sequence[PairedComparison],
+    chance: BesideChance,
 ) -> Advice:
-    """What to do after an experiment, from its selected runs, and its rows of the leaderboard and the comparisons.
+    """What to do after an experiment, from its selected runs, its rows of the leaderboard, and its comparisons.
 
     The method to use is the simplest of those that were not shown to be worse than the best: one that is fitted at once
     before a network, and one without inputs of the target before one that adapts; then the one that trains fastest.
     """
-    rows = main_rows(board)
-    ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
-    obstacle = _obstacle(experiment, runs, ranked, main_pairs(pairs), chance)
+    experiment = table.experiment
+    ranked = by_rank(rows_of_mean(table, rows))
+    obstacle = _obstacle(table, runs, ranked, pairs_of_mean(pairs), chance)
     if obstacle is not None:
         why, remedy = obstacle
         return Advice(
@@ -94,30 +100,29 @@ def advice_on(
     equals = _equals(ranked, chance)
     costs = _costs(experiment, runs, equals)
     method = min(equals, key=costs.__getitem__)
-    return _advice(experiment, runs, board, ranked, chance, equals, method)
+    return _advice(table, runs, rows, ranked, chance, equals, method)
 
 
 def _obstacle(
-    experiment: Experiment, runs: pd.DataFrame, ranked: pd.DataFrame, pairs: pd.DataFrame, chance: BesideChance
+    table: ScoreTable,
+    runs: pd.DataFrame,
+    ranked: Sequence[Row],
+    pairs: Sequence[PairedComparison],
+    chance: BesideChance,
 ) -> tuple[str, str] | None:
     """Why no method can be recommended, and what would change that; None if one can."""
-    if ranked.empty:
+    experiment = table.experiment
+    if not ranked:
         return _unranked(experiment, runs)
-    if small_tests(runs).keys() >= set(experiment.targets):
+    if table.small >= set(experiment.targets):
         return "the tests have too few rows to show a difference", "label more rows of each domain"
-    methods = ranked["method"].astype(object)
-    if chance.levels and all((chance.column, method) in chance.low for method in methods):
+    if chance.levels and all((chance.column, row["method"]) in chance.low for row in ranked):
         where = "on average" if len(chance.levels) > 1 else f"at {name_of(chance.column)}"
         remedy = "look for inputs that tell the classes apart in every domain, or label rows of the new domain"
         return f"none does clearly better than {chance.what} {where}", remedy
-    if len(ranked) > 1 and not _is_best(ranked).any():
+    if len(ranked) > 1 and not any(row["bold_holm"] for row in ranked):
         return _few_seeds(experiment, pairs)
     return None
-
-
-def _is_best(ranked: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each method was not shown to be worse than the best, by tests that could show it."""
-    return ranked["bold_holm"].eq(other=True).fillna(value=False).astype(bool)
 
 
 def _unranked(experiment: Experiment, runs: pd.DataFrame) -> tuple[str, str]:
@@ -132,25 +137,24 @@ def _unranked(experiment: Experiment, runs: pd.DataFrame) -> tuple[str, str]:
     return "none has a result at every target", "run the suite again, or look at the runs that failed"
 
 
-def _few_seeds(experiment: Experiment, pairs: pd.DataFrame) -> tuple[str, str]:
+def _few_seeds(experiment: Experiment, pairs: Sequence[PairedComparison]) -> tuple[str, str]:
     """Why no test can show a difference, and what would change that."""
-    if (pairs["reason"] == INCOMPLETE).any():
+    if any(pair.reason == INCOMPLETE for pair in pairs):
         return "runs are missing, and the others are too few for a test", "run the suite again"
-    tests = int(pairs["n_family"].max())
+    tests = max(pair.n_family for pair in pairs)
     needed = 1 + math.ceil(math.log2(tests / experiment.alpha))
-    paired = int(pairs["n_paired"].max())
+    paired = max(pair.n_paired for pair in pairs)
     if paired >= needed:
         return "too many runs of a seed have equal scores to show a difference", "take more seeds, or more test rows"
     seeds = counted(paired, "seed")
     return f"{seeds} are too few for {counted(tests, 'comparison')}", f"set `seeds: {needed}` in the suite and run it"
 
 
-def _equals(ranked: pd.DataFrame, chance: BesideChance) -> list[str]:
+def _equals(ranked: Sequence[Row], chance: BesideChance) -> list[str]:
     """The methods that were not shown to be worse than the best, without those that are no better than chance."""
-    names = ranked["method"].astype(object)
     if len(ranked) == 1:
-        return names.tolist()
-    best = names[_is_best(ranked)].tolist()
+        return [ranked[0]["method"]]
+    best = [row["method"] for row in ranked if row["bold_holm"]]
     if not chance.levels:
         return best
     useful = [name for name in best if (chance.column, name) not in chance.low]
@@ -164,8 +168,8 @@ def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> 
     where they are not known, or about as few as the least of the kind.
     """
     planned = {method.name: method for method in experiment.methods}
-    ok = runs[(runs["status"] == "ok").to_numpy(dtype=bool)]
-    by_method = ok[["steps", "train_seconds"]].astype(float).groupby(ok["method"].astype(object)).median()
+    median_steps = _medians(runs, "steps")
+    median_seconds = _medians(runs, "train_seconds")
     kinds: dict[str, int] = {}
     seconds: dict[str, float] = {}
     least: dict[int, float] = {}
@@ -173,10 +177,10 @@ def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> 
         sees_target = planned[name].sees_target
         if sees_target is None:
             sees_target = name != experiment.baseline
-        takes_steps = bool(by_method["steps"].get(name, 0.0) > 0)
+        takes_steps = median_steps.get(name, 0.0) > 0
         kind = 2 * sees_target + takes_steps
         kinds[name] = kind
-        seconds[name] = float(by_method["train_seconds"].get(name, math.nan))
+        seconds[name] = median_seconds.get(name, math.nan)
         if not math.isnan(seconds[name]):
             least[kind] = min(least.get(kind, math.inf), seconds[name])
     costs = {}
@@ -188,23 +192,31 @@ def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> 
     return costs
 
 
+def _medians(runs: pd.DataFrame, column: str) -> dict[str, float]:
+    """The median of a column over the runs of each method that are ok, without missing values."""
+    values = runs[column].to_numpy(float, na_value=math.nan)
+    is_known = (runs["status"] == "ok").to_numpy(dtype=bool) & ~np.isnan(values)
+    by_method: dict[str, list[float]] = {}
+    for name, value in zip(runs["method"][is_known].tolist(), values[is_known].tolist(), strict=True):
+        by_method.setdefault(name, []).append(value)
+    return {name: median(found) for name, found in by_method.items()}
+
+
 def _advice(
-    experiment: Experiment,
+    table: ScoreTable,
     runs: pd.DataFrame,
-    board: pd.DataFrame,
-    ranked: pd.DataFrame,
+    rows: Sequence[Row],
+    ranked: Sequence[Row],
     chance: BesideChance,
     equals: Sequence[str],
     method: str,
 ) -> Advice:
-    mine = board[(board["method"] == method).to_numpy()]
-    row = ranked[(ranked["method"] == method).to_numpy()].iloc[0].to_dict()
-    averaged = averaged_targets(experiment.targets, small_tests(runs))
-    of_targets = mine[mine["target"].isin(averaged).to_numpy() & mine["mean"].notna().to_numpy()]
-    worst: dict[Any, Any] = {}
-    if len(averaged) > 1 and len(of_targets):
-        upwards = experiment.measure.higher_is_better
-        worst = of_targets.sort_values("mean", ascending=upwards, kind="stable").iloc[0].to_dict()
+    experiment = table.experiment
+    (row,) = (row for row in ranked if row["method"] == method)
+    averaged = averaged_targets(experiment.targets, table.small)
+    worst: Row = {}
+    if len(averaged) > 1:
+        worst = _worst(experiment, method, rows, averaged)
     low = tuple(chance.places(method))
     where = ""
     if low:
@@ -229,7 +241,17 @@ def _advice(
     )
 
 
-def _use(measure: MetricInfo, ranked: pd.DataFrame, equals: Sequence[str], row: Mapping[Any, Any]) -> str:
+def _worst(experiment: Experiment, method: str, rows: Sequence[Row], averaged: Sequence[str]) -> Row:
+    """The row of the target where the mean of a method is worst, of the first one among equals; empty without any."""
+    sign = experiment.measure.sign
+    known = []
+    for row in rows:
+        if row["method"] == method and row["target"] in averaged and not math.isnan(row["mean"]):
+            known.append(row)
+    return min(known, key=lambda row: sign * row["mean"], default={})
+
+
+def _use(measure: MetricInfo, ranked: Sequence[Row], equals: Sequence[str], row: Row) -> str:
     """Which method to use, and why."""
     method = name_of(row["method"])
     if len(ranked) == 1:
@@ -239,16 +261,16 @@ def _use(measure: MetricInfo, ranked: pd.DataFrame, equals: Sequence[str], row: 
     many = f"the simplest and cheapest of the {len(equals)} methods that were not shown to be worse than the best"
     if row["rank"] == 1:
         return f"Use {method}: it has the best mean, and is {many}."
-    best = ranked.iloc[0].to_dict()
+    best = ranked[0]
     less = abs(best["mean"] - row["mean"])
     size = f"{less:.2f} points" if measure.percent else f"{less:.3g}"
     return f"Use {method}: {many}; the mean of {name_of(best['method'])} is {size} better, which is not shown."
 
 
-def _worse(ranked: pd.DataFrame) -> str:
+def _worse(ranked: Sequence[Row]) -> str:
     """How many of the others were shown to be worse than the best; some may have too few runs for a test."""
     others = len(ranked) - 1
-    worse = int(ranked["bold_holm"].eq(other=False).sum())
+    worse = sum(row["bold_holm"] is False for row in ranked)
     if worse < others:
         verb = "was" if worse == 1 else "were"
         return f"{worse} of {others} others {verb} shown to be worse"
@@ -257,7 +279,7 @@ def _worse(ranked: pd.DataFrame) -> str:
     return f"{who} shown to be worse"
 
 
-def _expect(measure: MetricInfo, row: Mapping[Any, Any], worst: Mapping[Any, Any], averaged: Sequence[str]) -> str:
+def _expect(measure: MetricInfo, row: Row, worst: Row, averaged: Sequence[str]) -> str:
     """The score to expect at a new domain, and the worst so far."""
     if len(averaged) == 1:
         only = f"the mean at {name_of(averaged[0])}, the only target"
@@ -268,13 +290,13 @@ def _expect(measure: MetricInfo, row: Mapping[Any, Any], worst: Mapping[Any, Any
     return f"{text}; at the worst of them, {name_of(worst['target'])}, it was {_size(measure, worst)}."
 
 
-def _size(measure: MetricInfo, row: Mapping[Any, Any]) -> str:
+def _size(measure: MetricInfo, row: Row) -> str:
     """A mean with its interval, such as `66.8 % [60.5, 73.1]`."""
     form = "{:.1f}" if measure.percent else "{:.3g}"
     mean = form.format(row["mean"])
     if measure.percent:
         mean += " %"
-    if pd.isna(row["mean_low"]):
+    if math.isnan(row["mean_low"]):
         return mean
     return f"{mean} [{form.format(row['mean_low'])}, {form.format(row['mean_high'])}]"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.frame import AVERAGE
+from msda_bench.results.leaderboard import Row, ranked_rows
 from msda_bench.results.load import tested_classes
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
@@ -42,15 +44,15 @@ class BesideChance:
     low: frozenset[tuple[str, str]]
 
     @classmethod
-    def of(cls, experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame) -> BesideChance:
+    def of(cls, experiment: Experiment, runs: pd.DataFrame, rows: Sequence[Row]) -> BesideChance:
         """Compares the ranked means of an experiment's rows of the leaderboard; `runs` are its selected runs."""
         levels = _levels(experiment, runs)
-        ranked = board[board["rank"].notna()]
-        level = ranked["target"].astype(object).map(levels)
-        surely = ranked["mean"] - 2 * ranked["standard_error"].fillna(0.0)
-        is_low = (surely <= level + _TOLERANCE).to_numpy(dtype=bool)
-        low = frozenset(_places(ranked[is_low]))
-        return cls(_LEVELS.get(experiment.measure.name, ""), levels, low)
+        low = set()
+        for row in ranked_rows(rows):
+            level = levels.get(row["target"])
+            if level is not None and _surely(row) <= level + _TOLERANCE:
+                low.add((row["target"], row["method"]))
+        return cls(_LEVELS.get(experiment.measure.name, ""), levels, frozenset(low))
 
     @property
     def column(self) -> str:
@@ -66,17 +68,27 @@ class BesideChance:
         return first_of(f"{name_of(target)} ({self.levels[target]:.1f} %)" for target in targets)
 
 
-def chance_sentences(experiment: Experiment, board: pd.DataFrame, chance: BesideChance) -> Iterator[str]:
+def _surely(row: Row) -> float:
+    """The mean less two standard errors; the mean of a single run."""
+    error = row["standard_error"]
+    mean: float = row["mean"]
+    return mean if math.isnan(error) else mean - 2 * error
+
+
+def chance_sentences(experiment: Experiment, rows: Sequence[Row], chance: BesideChance) -> Iterator[str]:
     """Names the targets and methods whose scores are not clearly above those of constant answers."""
-    ranked = board[board["rank"].notna()]
-    if not chance.levels or ranked.empty:
+    ranked = ranked_rows(rows)
+    if not chance.levels or not ranked:
         return
     methods: dict[str, list[str]] = {column: [] for column in chance.levels}
     low: dict[str, list[str]] = {column: [] for column in chance.levels}
-    for column, method in _places(ranked[ranked["target"].isin(chance.levels)]):
-        methods[column].append(method)
-        if (column, method) in chance.low:
-            low[column].append(method)
+    for row in ranked:
+        column = row["target"]
+        if column not in chance.levels:
+            continue
+        methods[column].append(row["method"])
+        if (column, row["method"]) in chance.low:
+            low[column].append(row["method"])
     targets = [column for column in chance.levels if column != AVERAGE]
     nobody = [target for target in targets if low[target] == methods[target]]
     if nobody:
@@ -90,11 +102,6 @@ def chance_sentences(experiment: Experiment, board: pd.DataFrame, chance: Beside
     places = [target for target in chance.places(baseline) if target not in {*nobody, chance.column}]
     if places:
         yield f"{name_of(baseline)} does not do clearly better than {chance.what} at {chance.shown(places)}."
-
-
-def _places(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """The target and method of each row."""
-    return zip(rows["target"].astype(object), rows["method"].astype(object), strict=True)
 
 
 def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:

@@ -54,7 +54,7 @@ def _pairs_section(view: View) -> Section:
 
 def _how_to_read(shown: Sequence[View]) -> list[Line]:
     """How to read the intervals of each level."""
-    alphas = {view.experiment.alpha for view in shown if not view.pairs.empty}
+    alphas = {view.experiment.alpha for view in shown if view.pairs}
     return [Line("caption", how_to_read(alpha)) for alpha in sorted(alphas)]
 
 

@@ -94,11 +94,6 @@ def testable(comparisons: pd.DataFrame) -> pd.Series[bool]:
     return differ(comparisons) | (comparisons["reason"] == NOT_SIGNIFICANT)
 
 
-def with_baseline(comparisons: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
-    """The family of comparisons with a baseline; all comparisons if there is none."""
-    return comparisons if baseline is None else comparisons[comparisons["family"] == f"against {baseline}"]
-
-
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs at places where all pairs are compared, and any such test can show a difference.
 

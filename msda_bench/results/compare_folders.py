@@ -212,7 +212,7 @@ def _means(
 ) -> dict[str, Any]:
     """Both methods with their means over these seeds, and the standard errors of these."""
     name_b, name_a = comparison.pair
-    values_a, values_b = paired(table_a.merits[target].by_seed[name_a], table_b.merits[target].by_seed[name_b])
+    values_a, values_b = paired(table_a.of(name_a, target), table_b.of(name_b, target, table_a.seeds))
     summary_a = summarize(values_a)
     summary_b = summarize(values_b)
     return {

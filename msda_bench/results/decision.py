@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -10,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from msda_bench.results.estimates import detectable_shift, summarize
-from msda_bench.results.scores import ScoreColumn, ScoreTable, paired
+from msda_bench.results.scores import ScoreColumn, ScoreTable, known
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.suite.plan import Experiment
 
@@ -108,6 +109,14 @@ class PairedComparison:
         """The outcome of one of the two methods against the other."""
         return self.outcome if self.first == method else OPPOSITE.get(self.outcome, self.outcome)
 
+    def difference_of(self, method: str) -> tuple[float, float, float]:
+        """The mean difference of one of the two methods from the other and the ends of its interval; NaN without it."""
+        sizes = (self.mean_difference, self.difference_low, self.difference_high)
+        size, low, high = (math.nan if number is None else number for number in sizes)
+        if self.first == method:
+            return size, low, high
+        return 0.0 - size, 0.0 - high, 0.0 - low
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusts p-values for the family-wise error rate: rejecting those at most alpha keeps it at most alpha.
@@ -173,10 +182,24 @@ def best_method(table: ScoreTable, column: ScoreColumn) -> str | None:
 
     So a method that has results at a few seeds only is not the best.
     """
-    merits = table.merits[column]
-    means = merits.means(table.ranked)
-    enough = [name for name in means if 0.5 ** len(merits.by_seed[name]) <= table.experiment.alpha]
+    means = table.means(table.ranked, column)
+    enough = [name for name in means if 0.5 ** len(table.known(name, column)) <= table.experiment.alpha]
     return max(enough, key=means.__getitem__, default=None)
+
+
+def with_method(pairs: Iterable[PairedComparison], method: str | None) -> list[PairedComparison]:
+    """The comparisons of a method with the others."""
+    return [pair for pair in pairs if method in pair.pair]
+
+
+def with_baseline(pairs: Iterable[PairedComparison], baseline: str | None) -> list[PairedComparison]:
+    """The family of comparisons with a baseline; all comparisons if there is none."""
+    return [pair for pair in pairs if baseline is None or pair.family == f"against {baseline}"]
+
+
+def pairs_of_mean(pairs: Iterable[PairedComparison]) -> list[PairedComparison]:
+    """The comparisons by which methods are ranked: those of the mean over targets."""
+    return [pair for pair in pairs if pair.scope == "average"]
 
 
 def compared_at(table: ScoreTable, column: ScoreColumn, pair: Pair) -> PairedComparison:
@@ -190,20 +213,19 @@ def compared_between(first: ScoreTable, second: ScoreTable, column: ScoreColumn,
 
     The metric and the level are those of the second experiment.
     """
-    merits = first.merits[column]
-    others = second.merits[column]
-    values = paired(merits.by_seed[pair[0]], others.by_seed[pair[1]])
-    seeds = set(first.seeds) & set(second.seeds)
+    merits = first.of(pair[0], column)
+    others = second.of(pair[1], column, first.seeds)
+    decimals = (first.decimals[first.place(column)], second.decimals[second.place(column)])
     return paired_statistics(
         "average" if column is None else "target",
         column,
         pair,
-        [value - other for value, other in zip(*values, strict=True)],
-        len(seeds),
+        known(merits - others),
+        len(set(first.seeds) & set(second.seeds)),
         metric=second.metric,
         alpha=second.experiment.alpha,
-        decimals=min(merits.decimals, others.decimals),
-        overlap=max(first.overlap[column], second.overlap[column]),
+        decimals=min(decimals),
+        overlap=max(first.overlap(column), second.overlap(column)),
     )
 
 

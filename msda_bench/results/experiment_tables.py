@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
@@ -13,14 +13,22 @@ from msda_bench.results import formats
 from msda_bench.results.across import Across, standings
 from msda_bench.results.advice import Advice, advice_on
 from msda_bench.results.chance import BesideChance
-from msda_bench.results.compare import comparisons_frame, relative_to, with_baseline
-from msda_bench.results.decision import ALL_PAIRS, BETTER, WORSE, test_baseline
+from msda_bench.results.compare import comparisons_frame
+from msda_bench.results.decision import (
+    ALL_PAIRS,
+    BETTER,
+    WORSE,
+    PairedComparison,
+    test_baseline,
+    with_baseline,
+    with_method,
+)
 from msda_bench.results.formats import MARKS, Unit
 from msda_bench.results.frame import AVERAGE, own_rows
-from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.leaderboard import Analysis, Row, rows_of_mean
 from msda_bench.results.notes import Note
 from msda_bench.results.report import BEST_MARK, Column, Table
-from msda_bench.results.runs import results_of
+from msda_bench.results.scores import ScoreTable
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_METRICS, Experiment
@@ -32,26 +40,49 @@ _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
 
 @dataclass(frozen=True)
 class View:
-    """One experiment's part of an analysis, and its runs with the selected settings."""
+    """One experiment's part of an analysis.
 
-    experiment: Experiment
+    Attributes:
+        table: its scores.
+        runs: its runs with the selected settings.
+        rows: its rows of the leaderboard.
+        board: these as a frame.
+        pairs: its decided comparisons.
+        notes: the notes on it.
+        among_recorded: whether methods are only ranked among recorded ones; then there are no marks and no verdict.
+    """
+
+    table: ScoreTable
     runs: pd.DataFrame
+    rows: tuple[Row, ...]
     board: pd.DataFrame
-    pairs: pd.DataFrame
+    pairs: tuple[PairedComparison, ...]
     notes: tuple[Note, ...] = ()
     among_recorded: bool = False
-    """Whether methods are only ranked among recorded ones; then there are no marks and no verdict."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment of the plan."""
+        return self.table.experiment
+
+    @property
+    def main_rows(self) -> Sequence[Row]:
+        """The rows by which methods are ranked."""
+        return rows_of_mean(self.table, self.rows)
 
     @cached_property
     def unit(self) -> Unit:
         """The unit of its numbers."""
-        best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
-        return Unit.of(self.experiment.measure, best)
+        means: dict[str, list[float]] = {}
+        for row in self.rows:
+            if not math.isnan(row["mean"]):
+                means.setdefault(row["target"], []).append(row["mean"])
+        return Unit.of(self.experiment.measure, map(min, means.values()))
 
     @cached_property
     def columns(self) -> list[str]:
         """The targets and `average`, or the only target."""
-        targets = list(dict.fromkeys(self.board["target"]))
+        targets = list(dict.fromkeys(row["target"] for row in self.rows))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
 
     @cached_property
@@ -59,27 +90,31 @@ class View:
         """The sentences of its verdict."""
         if self.among_recorded:
             return ()
-        return verdict(self.experiment, self.runs, self.board, self.pairs, self.chance)
+        return verdict(self.table, self.runs, self.rows, self.pairs, self.chance)
 
     @cached_property
     def chance(self) -> BesideChance:
         """Its means beside the score of constant answers."""
-        return BesideChance.of(self.experiment, self.runs, self.board)
+        return BesideChance.of(self.experiment, self.runs, self.rows)
 
     @cached_property
     def advice(self) -> Advice | None:
         """What to do; None for methods that are only ranked among recorded ones."""
         if self.among_recorded:
             return None
-        return advice_on(self.experiment, self.runs, self.board, self.pairs, self.chance)
+        return advice_on(self.table, self.runs, self.rows, self.pairs, self.chance)
 
     @cached_property
     def baseline(self) -> str | None:
         """The baseline, if each method is compared with it and with the best alone; None for all pairs."""
-        ranked = self.board.loc[~self.board["reference"].astype(bool), "method"].astype(object)
-        return test_baseline(self.experiment, [*dict.fromkeys(ranked)])
+        return test_baseline(self.experiment, self.table.ranked)
 
-    def outcome(self, row: Any) -> str:
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """Its comparisons as a frame."""
+        return comparisons_frame(self.pairs)
+
+    def outcome(self, row: Row) -> str:
         """The outcome of the method of a row of the leaderboard against the baseline; empty where it has no test."""
         if self.baseline is None or self.among_recorded:
             return ""
@@ -88,27 +123,30 @@ class View:
     @cached_property
     def _outcomes(self) -> dict[tuple[str, str], str]:
         """The outcomes against the baseline, by target and method."""
-        others = relative_to(self.baseline or "", self.pairs)
-        targets = self.pairs.loc[others.index, "target"].fillna(AVERAGE)
         outcomes = {}
-        for target, method, outcome in zip(targets, others["method"], others["outcome"], strict=True):
-            outcomes[target, method] = outcome
+        for pair in with_method(self.pairs, self.baseline):
+            name = pair.other(str(self.baseline))
+            outcomes[_place(pair), name] = pair.outcome_of(name)
         return outcomes
+
+
+def _place(pair: PairedComparison) -> str:
+    """The target of a comparison, or the name of their mean."""
+    return AVERAGE if pair.target is None else pair.target
 
 
 def views(analysis: Analysis, *, among_recorded: bool = False) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
-    plan = results_of(analysis.runs).plan
-    for experiment in plan.experiments:
+    for table, of_table, pairs in zip(analysis.tables, analysis.rows, analysis.pairs, strict=True):
+        experiment = table.experiment
+        rows = of_table
         board = own_rows(experiment, analysis.leaderboard)
-        if board.empty:
-            continue
         if among_recorded:
+            rows = tuple(row | {"bold_holm": None} for row in of_table)
             board = board.assign(bold_holm=pd.Series(pd.NA, board.index, dtype="boolean"))
         runs = own_rows(experiment, analysis.selected)
-        pairs = own_rows(experiment, analysis.comparisons)
         notes = tuple(note for note in analysis.notes if note.experiment == experiment.name)
-        yield View(experiment, runs, board, pairs, notes, among_recorded)
+        yield View(table, runs, rows, board, pairs, notes, among_recorded)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -152,22 +190,22 @@ def summary_table(view: View) -> Table:
 
 def pairs_tables(view: View) -> Iterator[Table]:
     """The comparisons with the baseline, or all: a table for each target, and one for their mean."""
-    pairs = view.pairs
-    if len(view.columns) == 1:
-        pairs = pairs[pairs["scope"] == "target"]
-    pairs = with_baseline(pairs, view.baseline)
-    for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
-        column = str(target) if scope == "target" else AVERAGE
+    blocks: dict[str | None, list[PairedComparison]] = {}
+    for pair in with_baseline(view.pairs, view.baseline):
+        if pair.target is not None or len(view.columns) > 1:
+            blocks.setdefault(pair.target, []).append(pair)
+    for target, pairs in blocks.items():
+        column = AVERAGE if target is None else target
         name = f"{view.experiment.name}-pairs"
         if column != view.columns[-1]:
             name += f"-{column}"
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, block, _pair_columns(view.unit), about=_PAIR)
+        yield Table(name, title, comparisons_frame(pairs), _pair_columns(view.unit), about=_PAIR)
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
     """Explains the tables of pairs, or says why there are none."""
-    if view.pairs.empty:
+    if not view.pairs:
         what = "fewer than two methods are ranked, so no pair is compared"
         return (f"{view.experiment.name}: {what}; `--against REFERENCE` compares with recorded methods.",)
     level = f"{100 * (1 - view.experiment.alpha):g} %"
@@ -216,8 +254,7 @@ def _caption(view: View, *, is_marked: bool) -> Iterator[str]:
         yield "Recorded methods stand beside yours, ranked by their means; they are not tested here."
     board = view.board[view.board["target"].isin(view.columns)]
     if is_marked:
-        places = view.pairs["target"].astype(object).mask(view.pairs["scope"] == "average", AVERAGE)
-        yield _mark_read(view, view.pairs[places.isin(view.columns)])
+        yield _mark_read(view)
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))
@@ -225,11 +262,11 @@ def _caption(view: View, *, is_marked: bool) -> Iterator[str]:
         yield f"Reference, not ranked and not tested: {', '.join(references)}."
 
 
-def _mark_read(view: View, pairs: pd.DataFrame) -> str:
-    """How to read the marks of the best methods; `pairs` are the comparisons of the columns that are shown."""
-    counts = pairs.loc[pairs["n_paired"] > 0, "n_paired"]
-    low = counts.min() if len(counts) else 0
-    high = counts.max() if len(counts) else 0
+def _mark_read(view: View) -> str:
+    """How to read the marks of the best methods."""
+    counts = [pair.n_paired for pair in view.pairs if pair.n_paired and _place(pair) in view.columns]
+    low = min(counts, default=0)
+    high = max(counts, default=0)
     seeds = counted(high, "seed") if low == high else f"{low} to {high} seeds"
     tests = f"exact two-sided Wilcoxon signed-rank tests paired over {seeds}, alpha {view.experiment.alpha:g}"
     family = _family(view)
@@ -243,7 +280,7 @@ def _mark_read(view: View, pairs: pd.DataFrame) -> str:
 
 def _family(view: View) -> str:
     """The comparisons with which a test is corrected, in words."""
-    ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
+    ranked = len(view.table.ranked)
     if view.baseline is None:
         return f"all {ranked * (ranked - 1) // 2} pairs"
     return f"the {counted(ranked - 1, 'comparison')} with {view.baseline}"
@@ -259,9 +296,9 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
             f"Gain: mean paired difference to {experiment.baseline}, positive where better; NT: negative transfer, "
             f"{experiment.baseline} is significantly better (as in the table of pairs)."
         )
-    oracles = view.board.loc[view.board["target"] == column, "oracle"].dropna()
-    if len(oracles):
-        yield f"Regret: mean paired difference from the best reference, {oracles.iloc[0]}."
+    oracles = [row["oracle"] for row in view.rows if row["target"] == column and row["oracle"] is not None]
+    if oracles:
+        yield f"Regret: mean paired difference from the best reference, {oracles[0]}."
 
 
 def across_tables(across: Across | None) -> Iterator[Table]:
@@ -288,9 +325,9 @@ def across_tables(across: Across | None) -> Iterator[Table]:
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
     if across.concludes:
         is_against = any(row.family != ALL_PAIRS for row in across.rows)
-        pairs = with_baseline(comparisons_frame(across.rows), across.baseline if is_against else None)
+        pairs = with_baseline(across.rows, across.baseline if is_against else None)
         title = "pairs of methods across datasets"
-        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit), about=_PAIR)
+        yield Table("across-datasets-pairs", title, comparisons_frame(pairs), _pair_columns(unit), about=_PAIR)
 
 
 def _across_notes(across: Across) -> Iterator[str]:

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from statistics import median
 
-import numpy as np
 import pandas as pd
 
 from msda_bench.results.decision import tests_with_baseline
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
-from msda_bench.results.scores import ScoreTable, mean_by_seed, paired, score_tables
+from msda_bench.results.scores import ScoreTable, known, mean_by_seed, score_tables
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.run_spec import RunSpec
@@ -65,16 +64,15 @@ class Pilot:
         if table.metric != experiment.measure.column:
             return None
         targets = [target for target in experiment.targets if target in table.averaged]
-        merits = [table.merits[target].by_seed for target in targets]
-        merits = [by_method for by_method in merits if by_method[baseline]]
-        means = {name: mean_by_seed([by_method[name] for by_method in merits]) for name in table.methods}
+        targets = [target for target in targets if table.known(baseline, target)]
+        means = {name: mean_by_seed(table.at(name, targets)) for name in table.methods}
         deviations = []
         for method in experiment.methods:
             if method.reference or method.name == baseline or method.name not in means:
                 continue
-            own, base = paired(means[method.name], means[baseline])
-            if len(own) > 1:
-                summary = summarize(np.subtract(own, base).tolist())
+            gains = known(means[method.name] - means[baseline])
+            if len(gains) > 1:
+                summary = summarize(gains)
                 deviations.append(summary.standard_error * math.sqrt(summary.n))
         return median(deviations) if deviations else None
 

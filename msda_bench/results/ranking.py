@@ -9,11 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from msda_bench.results.command_reports import folder_report
-from msda_bench.results.compare import main_rows
 from msda_bench.results.decision import PairedComparison, compared_at, holm
 from msda_bench.results.experiment_tables import views
-from msda_bench.results.frame import own_rows
-from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.leaderboard import Analysis, analyse, ranked_rows, rows_of_mean
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Line, Report, Section, mean_text
 from msda_bench.results.runs import results_of
@@ -54,16 +52,15 @@ def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterato
     The test is exact and two-sided. It is corrected for the number of these methods alone: how they compare with the
     recorded ones is not asked, so these only stand beside them.
     """
-    grids = {grid.experiment.name: [grid] for grid in analysis.grids}
-    for table in results_of(analysis.runs).plan.experiments:
-        rows = main_rows(own_rows(table, analysis.leaderboard))
-        ranked = rows[rows["rank"].notna()]
-        own = ranked[ranked["method"].isin(mine[table.name])]
-        questions = [of for grid in grids.get(table.name, ()) for of in _questions(grid, own["method"].tolist())]
-        answers = _answers(table, questions)
-        for row in own.to_dict("records"):
-            place = f"{table.name}: {name_of(row['method'])} is number {row['rank']} of {len(ranked)} by the mean"
-            unit = f"{'% ' if table.measure.percent else ''}{table.measure.label}"
+    for table, rows in zip(analysis.tables, analysis.rows, strict=True):
+        experiment = table.experiment
+        ranked = ranked_rows(rows_of_mean(table, rows))
+        own = [row for row in ranked if row["method"] in mine[experiment.name]]
+        questions = list(_questions(table, [row["method"] for row in own]))
+        answers = _answers(experiment, questions)
+        for row in own:
+            place = f"{experiment.name}: {name_of(row['method'])} is number {row['rank']} of {len(ranked)} by the mean"
+            unit = f"{'% ' if experiment.measure.percent else ''}{experiment.measure.label}"
             answer = answers.get(row["method"], "It shares no seed with a control.")
             yield f"{place} ({mean_text(row)} {unit}). {answer}"
 
@@ -93,16 +90,15 @@ def _components(recipe: str) -> list[str]:
     return recipe[:end].split(" + ")
 
 
-def _questions(grid: ScoreTable, own: Sequence[str]) -> Iterator[_Question]:
-    table = grid.experiment
-    methods = {method.name: method for method in table.methods}
+def _questions(table: ScoreTable, own: Sequence[str]) -> Iterator[_Question]:
+    methods = {method.name: method for method in table.experiment.methods}
     for name in own:
-        control = control_of_method(table, methods[name], own)
-        if control not in grid.methods or control == name:
+        control = control_of_method(table.experiment, methods[name], own)
+        if control not in table.methods or control == name:
             continue
-        pair = compared_at(grid, None if len(grid.targets) > 1 else grid.targets[0], (name, control))
+        pair = compared_at(table, None if len(table.targets) > 1 else table.targets[0], (name, control))
         if pair.n_paired:
-            yield _Question(name, control, control == table.baseline, pair)
+            yield _Question(name, control, control == table.experiment.baseline, pair)
 
 
 def _answers(table: Experiment, questions: Sequence[_Question]) -> dict[str, str]:

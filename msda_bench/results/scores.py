@@ -1,17 +1,17 @@
-"""Puts the runs of an experiment on the full grid of methods, targets and seeds, with their scores."""
+"""The scores of an experiment: one array of methods, targets and seeds, from which everything else is made."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
@@ -23,7 +23,13 @@ from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 ScoreColumn: TypeAlias = str | None
 """A target, or None for the mean over targets."""
+Scores: TypeAlias = NDArray[np.float64]
+"""Scores by seed, NaN where there is none."""
+STATUSES = (*PROBLEMS, "ok")
+"""The statuses of runs, the worst first."""
 
+_MISSING = STATUSES.index("missing")
+_OK = STATUSES.index("ok")
 _DECIMALS, _MOST_DECIMALS = 9, 300
 _COLUMNS = [
     "experiment",
@@ -37,63 +43,31 @@ _COLUMNS = [
     "n_train",
     "target_labels",
 ]
-"""All that grids are made from: frames of runs are wide, and each part of them a copy."""
+"""All that a table is made from: frames of runs are wide, and each part of them a copy."""
 _TARGET_ONLY = re.compile(r"target_only\b")
 """The recipe of a reference that does not learn from the sources begins so."""
-_SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 
-@dataclass(frozen=True)
-class SeedScores:
-    """The scores of methods in one column; higher is better.
-
-    Attributes:
-        by_seed: merits by method, then by seed. A score of which less is better is negated.
-        decimals: the decimals that count in a difference, so that those that are equal as fractions tie: 9 for
-            percents, about eleven significant digits of other metrics. That is far coarser than the error of a float,
-            and far finer than any real difference.
-    """
-
-    by_seed: Mapping[str, Mapping[int, float]]
-    decimals: int
-
-    def paired(self, first: str, second: str) -> tuple[list[float], list[float]]:
-        """The merits of two methods at their common seeds, in order."""
-        return paired(self.by_seed[first], self.by_seed[second])
-
-    def means(self, names: Iterable[str]) -> dict[str, float]:
-        """The mean merit of each of these methods; methods without merits are skipped."""
-        return {name: tied(mean_of(merits.values())) for name in names if (merits := self.by_seed[name])}
-
-    def differences(self, first: str, second: str) -> list[float]:
-        """The first method's merit minus the second's, at each common seed."""
-        return [merit - other for merit, other in zip(*self.paired(first, second), strict=True)]
-
-    def gain(self, first: str, second: str) -> Summary:
-        """The mean of these differences, with its standard error."""
-        summary = summarize(self.differences(first, second))
-        return summary._replace(mean=round(summary.mean, self.decimals)) if summary.n else summary
-
-
-def paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
-    """Two methods' merits by seed, at the seeds that both have, in order."""
-    if first.keys() == second.keys():  # both in the order of the seeds
-        return list(first.values()), list(second.values())
-    both = [seed for seed in first if seed in second]
-    return [first[seed] for seed in both], [second[seed] for seed in both]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoreTable:
     """An experiment's runs on a full grid; runs without a row are missing.
 
-    `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
-    ranked or tested. `statuses` are by method and target, then by seed. `overlap` is the number of the target's test
-    examples over that of its training examples, a mean over the runs; 0 where the records do not have both.
-    `averaged` are the targets of the mean: those that are not `small`, with too few test examples to show a difference,
-    or all if all are small.
-    `has_headroom` is False where the suite names a reference that is not shown to gain over the baseline. `labelled`
-    are the references that learn from labels of the target.
+    Attributes:
+        experiment: the experiment of the plan.
+        methods, targets, seeds: those that have rows, in the plan's order.
+        references: the methods that are shown, but not ranked or tested.
+        small: the targets with too few test examples to show a difference.
+        averaged: the targets of the mean: those that are not small, or all if all are small.
+        merits: (methods, targets + 1, seeds) scores, negated where less is better, NaN where a run has none; the last
+            column is the mean over the averaged targets, at the seeds that all of these have.
+        statuses: (methods, targets + 1, seeds) places in `STATUSES`; in the last column that of a seed's worst run.
+        decimals: (targets + 1) the decimals that count in a difference of each column, so that differences that are
+            equal as fractions tie: 9 for percents, about eleven significant digits of other metrics. That is far
+            coarser than the error of a float, and far finer than any real difference.
+        overlaps: (targets + 1) the number of the target's test examples over that of its training examples, a mean
+            over the runs; 0 where the records do not have both.
+        has_headroom: False where the suite names a reference that is not shown to gain over the baseline.
+        labelled: the references that learn from labels of the target.
     """
 
     experiment: Experiment
@@ -103,9 +77,10 @@ class ScoreTable:
     averaged: tuple[str, ...]
     small: frozenset[str]
     seeds: tuple[int, ...]
-    statuses: Mapping[tuple[str, str], Mapping[int, str]]
-    merits: Mapping[ScoreColumn, SeedScores] = field(repr=False)
-    overlap: Mapping[ScoreColumn, float] = field(repr=False)
+    merits: NDArray[np.float64] = field(repr=False)
+    statuses: NDArray[np.int8] = field(repr=False)
+    decimals: tuple[int, ...] = field(repr=False)
+    overlaps: tuple[float, ...] = field(repr=False)
     has_headroom: bool = True
     labelled: frozenset[str] = frozenset()
 
@@ -132,22 +107,94 @@ class ScoreTable:
     @property
     def has_results(self) -> bool:
         """Whether a run has a score."""
-        return any(any(merits.by_seed.values()) for merits in self.merits.values())
+        return not np.isnan(self.merits).all()
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of seeds with each status: (methods, targets + 1, statuses)."""
+        counts: NDArray[np.int64] = np.stack([(self.statuses == code).sum(axis=2) for code in range(_OK + 1)], axis=2)
+        return counts
+
+    @cached_property
+    def n_scored(self) -> NDArray[np.int64]:
+        """The number of seeds with a score whose runs are all ok: (methods, targets + 1)."""
+        counts: NDArray[np.int64] = ((self.statuses == _OK) & ~np.isnan(self.merits)).sum(axis=2)
+        return counts
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], dict[ScoreColumn, int]]:
+        """The places of methods and of columns."""
+        methods = {name: place for place, name in enumerate(self.methods)}
+        columns = {column: place for place, column in enumerate(self.columns)}
+        return methods, columns
+
+    def place(self, column: ScoreColumn) -> int:
+        """The place of a column."""
+        return self._places[1][column]
 
     def is_small(self, column: ScoreColumn) -> bool:
         """Whether a column's tests are too small to show a difference."""
         return self.small.issuperset(self.averaged if column is None else (column,))
 
-    def counts(self, method: str, column: ScoreColumn, seeds: Iterable[int] | None = None) -> Counter[str]:
-        """Counts seeds by status, all if not given; for the mean over targets, by the worst status of a seed's runs."""
-        targets = self.averaged if column is None else (column,)
-        runs = [self.statuses.get((method, target), {}) for target in targets]
-        counted = self.seeds if seeds is None else seeds
-        counts: Counter[str] = Counter()
-        for seed in counted:
-            statuses = [by_seed.get(seed, "missing") for by_seed in runs]
-            counts[min(statuses, key=_SEVERITY.__getitem__)] += 1
-        return counts
+    def overlap(self, column: ScoreColumn) -> float:
+        """The ratio of test to training examples in a column."""
+        return self.overlaps[self.place(column)]
+
+    def of(self, method: str, column: ScoreColumn, seeds: Sequence[int] | None = None) -> Scores:
+        """The merits of a method in a column by seed: at the table's own seeds, or at these."""
+        methods, columns = self._places
+        own: Scores = self.merits[methods[method], columns[column]]
+        if seeds is None or tuple(seeds) == self.seeds:
+            return own
+        by_seed = dict(zip(self.seeds, own.tolist(), strict=True))
+        return np.array([by_seed.get(seed, math.nan) for seed in seeds], float)
+
+    def at(self, method: str, targets: Sequence[str]) -> NDArray[np.float64]:
+        """The merits of a method at some targets: (targets, seeds)."""
+        methods, columns = self._places
+        merits: NDArray[np.float64] = self.merits[methods[method], [columns[target] for target in targets]]
+        return merits
+
+    def known(self, method: str, column: ScoreColumn) -> list[float]:
+        """The merits of a method in a column, at the seeds that have one."""
+        return known(self.of(method, column))
+
+    def means(self, names: Iterable[str], column: ScoreColumn) -> dict[str, float]:
+        """The mean merit of each of these methods; methods without merits are skipped."""
+        means = {}
+        for name in names:
+            merits = self.known(name, column)
+            if merits:
+                means[name] = tied(mean_of(merits))
+        return means
+
+    def differences(self, first: str, second: str, column: ScoreColumn) -> list[float]:
+        """The first method's merit minus the second's, at each seed that both have."""
+        return known(self.of(first, column) - self.of(second, column))
+
+    def gain(self, first: str, second: str, column: ScoreColumn) -> Summary:
+        """The mean of these differences, with its standard error."""
+        summary = summarize(self.differences(first, second, column))
+        if not summary.n:
+            return summary
+        return summary._replace(mean=round(summary.mean, self.decimals[self.place(column)]))
+
+
+def known(scores: Scores) -> list[float]:
+    """The scores that are not NaN."""
+    found: list[float] = scores[~np.isnan(scores)].tolist()
+    return found
+
+
+def paired(first: Scores, second: Scores) -> tuple[list[float], list[float]]:
+    """Two methods' scores at the seeds that both have."""
+    have_both = ~(np.isnan(first) | np.isnan(second))
+    return first[have_both].tolist(), second[have_both].tolist()
+
+
+def mean_by_seed(scores: NDArray[np.float64]) -> Scores:
+    """The mean over targets at each seed, from (targets, seeds); NaN where a target has no score."""
+    return np.array([mean_of(of_seed) for of_seed in scores.T.tolist()], float)
 
 
 def score_tables(runs: pd.DataFrame) -> Iterator[ScoreTable]:
@@ -163,15 +210,21 @@ def _score_table(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, f
     methods = _in_order(rows["method"], [method.name for method in experiment.methods])
     targets = _in_order(rows["target"], experiment.targets)
     seeds = _in_order(rows["seed"], experiment.seeds)
+    at = (_codes(rows["method"], methods), _codes(rows["target"], targets), _codes(rows["seed"], seeds))
     small = frozenset(small_tests(rows))
     averaged = averaged_targets(targets, small)
-    statuses: dict[tuple[str, str], dict[int, str]] = {}
-    for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
-        statuses.setdefault((method, target), {})[seed] = status
+    of_mean = [targets.index(target) for target in averaged]
+    merits = np.full((len(methods), len(targets) + 1, len(seeds)), np.nan)
+    merits[at] = experiment.measure.sign * _scores_or_chance(rows)
+    for of_method in merits:
+        of_method[-1] = mean_by_seed(of_method[of_mean])
+    statuses = np.full(merits.shape, _MISSING, np.int8)
+    statuses[at] = _codes(rows["status"], STATUSES)
+    statuses[:, -1] = statuses[:, of_mean].min(axis=1)
+    decimals = [_decimals_of(experiment, merits[:, place]) for place in range(len(targets))]
+    decimals.append(min(decimals[place] for place in of_mean))
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
-    merits = _all_merits(experiment, rows, methods, targets, averaged, seeds)
-    overlap = _overlaps(rows, targets, averaged)
-    return ScoreTable(
+    table = ScoreTable(
         experiment=experiment,
         methods=methods,
         references=references,
@@ -179,58 +232,74 @@ def _score_table(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, f
         averaged=averaged,
         small=small,
         seeds=seeds,
-        statuses=statuses,
         merits=merits,
-        overlap=overlap,
-        has_headroom=_has_headroom(experiment, merits[None], overlap[None], gap),
+        statuses=statuses,
+        decimals=tuple(decimals),
+        overlaps=tuple(_overlaps(rows, at[1], len(targets), of_mean)),
         labelled=references.intersection(labelled_methods(rows)),
     )
+    return replace(table, has_headroom=_has_headroom(table, gap))
 
 
-def _all_merits(
-    experiment: Experiment,
-    rows: pd.DataFrame,
-    methods: Sequence[str],
-    targets: Sequence[str],
-    averaged: Sequence[str],
-    seeds: Sequence[int],
-) -> dict[ScoreColumn, SeedScores]:
-    """The merits at each target, and their mean over the averaged targets; diverged runs count at chance."""
-    score = rows["score"].where((rows["status"] == "ok").to_numpy()).fillna(at_chance(rows))
-    scored = rows.assign(score=score)[score.notna()]
-    by_target: dict[str, dict[str, dict[int, float]]] = {}
-    for target in targets:
-        by_target[target] = {method: {} for method in methods}
-    for target, method, seed, merit in _values(scored, "target", "method", "seed", "score"):
-        by_target[target][method][seed] = experiment.measure.sign * merit
-    merits: dict[ScoreColumn, SeedScores] = {}
-    for target in targets:
-        merits[target] = _merits(by_target[target], seeds, experiment)
-    means = {name: mean_by_seed([merits[target].by_seed[name] for target in averaged]) for name in methods}
-    merits[None] = SeedScores(means, min(merits[target].decimals for target in averaged))
-    return merits
+def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]:
+    """The values that occur, in the plan's order; unplanned values come last."""
+    there = dict.fromkeys(values.astype(object))
+    first = [value for value in planned if value in there]
+    return tuple(dict.fromkeys([*first, *there]))
 
 
-def _overlaps(rows: pd.DataFrame, targets: Sequence[str], averaged: Sequence[str]) -> dict[ScoreColumn, float]:
+def _codes(values: pd.Series[Any], names: Sequence[Any]) -> NDArray[np.intp]:
+    """The place of each value among the names."""
+    places: NDArray[np.intp] = pd.Index(names).get_indexer(pd.Index(values.astype(object)))
+    return places
+
+
+def _scores_or_chance(rows: pd.DataFrame) -> Scores:
+    """The scores of runs that are ok, and of those that diverged at chance; NaN for others."""
+    is_ok = (rows["status"] == "ok").to_numpy()
+    return rows["score"].where(is_ok).fillna(at_chance(rows)).to_numpy(float)
+
+
+def _decimals_of(experiment: Experiment, merits: NDArray[np.float64]) -> int:
+    """The decimals that count in a difference of these merits."""
+    sizes = np.abs(merits[~np.isnan(merits)])
+    if experiment.measure.percent or not len(sizes):
+        return _DECIMALS
+    middle = float(np.median(sizes))
+    if middle <= 0:
+        return _DECIMALS
+    return min(_DECIMALS + 2 - math.ceil(math.log10(middle)), _MOST_DECIMALS)
+
+
+def _overlaps(rows: pd.DataFrame, targets: NDArray[np.intp], n_targets: int, of_mean: Sequence[int]) -> Iterator[float]:
     """The ratio of test to training examples at each target, and its mean over the averaged ones."""
-    ok = rows[(rows["status"] == "ok").to_numpy() & rows["score"].notna().to_numpy()]
-    ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
-    overlap: dict[ScoreColumn, float] = {}
-    for target in targets:
-        overlap[target] = _mean_of_all(ratios[at == target])
-    overlap[None] = _mean_of_all(ratios[at.isin(averaged)])
-    return overlap
+    is_ok = (rows["status"] == "ok").to_numpy() & rows["score"].notna().to_numpy()
+    ratios = np.asarray(rows["n_test"] / rows["n_train"], np.float64)
+    for place in range(n_targets):
+        yield _mean_of_all(ratios[is_ok & (targets == place)])
+    yield _mean_of_all(ratios[is_ok & np.isin(targets, of_mean)])
 
 
-def _has_headroom(experiment: Experiment, means: SeedScores, overlap: float, gap: Mapping[int, float] | None) -> bool:
+def _mean_of_all(values: Scores) -> float:
+    """The mean; 0 without values, or where one is not known."""
+    if not len(values) or np.isnan(values).any():
+        return 0.0
+    return float(values.mean())
+
+
+def _has_headroom(table: ScoreTable, gap: Mapping[int, float] | None) -> bool:
     """Whether the reference that the suite names is shown to gain, or cannot be tested; True if it names none."""
-    best, base = experiment.headroom, experiment.baseline
+    best = table.experiment.headroom
+    base = table.experiment.baseline
     if best is None:
         return True
-    if gap is None and base is not None and {best, base} <= means.by_seed.keys():
-        gains = means.by_seed[base]
-        gap = {seed: merit - gains[seed] for seed, merit in means.by_seed[best].items() if seed in gains}
-    return gap is None or is_shown([*gap.values()], experiment.alpha, overlap, means.decimals)
+    if gap is not None:
+        gains = [*gap.values()]
+    elif base is not None and {best, base} <= {*table.methods}:
+        gains = table.differences(best, base, None)
+    else:
+        return True
+    return is_shown(gains, table.experiment.alpha, table.overlap(None), table.decimals[-1])
 
 
 def labelled_methods(runs: pd.DataFrame) -> list[str]:
@@ -262,10 +331,17 @@ def at_chance(runs: pd.DataFrame) -> pd.Series[float]:
     is_diverged = (runs["status"] == "diverged").to_numpy(dtype=bool)
     if not is_diverged.any():
         return pd.Series([], runs.index[is_diverged], dtype=float)
-    chance = runs[(runs["method"] == CHANCE_REFERENCE).to_numpy() & runs["reference"].to_numpy(bool)]
-    diverged, place = runs[is_diverged], ("experiment", "target", "seed")
-    known = {tuple(at): score for *at, score in _values(chance, *place, "score")}
-    return pd.Series([known.get(at) for at in _values(diverged, *place)], diverged.index, dtype=float).dropna()
+    is_chance = (runs["method"] == CHANCE_REFERENCE).to_numpy() & runs["reference"].to_numpy(bool)
+    chance = runs[is_chance]
+    diverged = runs[is_diverged]
+    known_scores = dict(zip(_run_places(chance), chance["score"].astype(object), strict=True))
+    scores = [known_scores.get(place) for place in _run_places(diverged)]
+    return pd.Series(scores, diverged.index, dtype=float).dropna()
+
+
+def _run_places(runs: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """The experiment, target and seed of each run."""
+    return zip(*(runs[name].astype(object) for name in ("experiment", "target", "seed")), strict=True)
 
 
 def is_shown(gains: Sequence[float], alpha: float, overlap: float, decimals: int) -> bool:
@@ -278,34 +354,3 @@ def is_shown(gains: Sequence[float], alpha: float, overlap: float, decimals: int
         return low > 0
     tests = signed_rank_tests(np.round(np.asarray(gains, float), decimals))
     return tests["two-sided"].p <= alpha and tests["greater"].p < tests["less"].p
-
-
-def _mean_of_all(values: pd.Series[float]) -> float:
-    return float(values.mean()) if len(values) and values.notna().all() else 0.0
-
-
-def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], experiment: Experiment) -> SeedScores:
-    by_seed = {name: {seed: merits[seed] for seed in seeds if seed in merits} for name, merits in by_method.items()}
-    sizes = [abs(merit) for merits in by_seed.values() for merit in merits.values()]
-    return SeedScores(by_seed, _DECIMALS if experiment.measure.percent else _decimals(sizes))
-
-
-def _decimals(sizes: Sequence[float]) -> int:
-    middle = median(sizes) if sizes else 0.0
-    return min(_DECIMALS + 2 - math.ceil(math.log10(middle)), _MOST_DECIMALS) if middle > 0 else _DECIMALS
-
-
-def mean_by_seed(merits: Sequence[Mapping[int, float]]) -> dict[int, float]:
-    """The mean over several merits by seed, for the seeds that all have, in the order of the first."""
-    seeds = [seed for seed in merits[0] if all(seed in by_seed for by_seed in merits)] if merits else []
-    return {seed: mean_of(by_seed[seed] for by_seed in merits) for seed in seeds}
-
-
-def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]:
-    """The values that occur, in the plan's order; unplanned values come last."""
-    there, known = dict.fromkeys(values.astype(object)), set(planned)
-    return (*(value for value in planned if value in there), *(value for value in there if value not in known))
-
-
-def _values(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(rows[name].astype(object) for name in columns), strict=True)

@@ -156,7 +156,7 @@ def _left_out(whole: str, tables: Mapping[str, ScoreTable], method: str, target:
 
 def _about(whole: ScoreTable, method: str, target: str) -> dict[str, Any]:
     """The columns that are equal for all sources of a method and target."""
-    score = summarize(whole.merits[target].by_seed[method].values())
+    score = summarize(whole.known(method, target))
     return {
         "experiment": whole.experiment.name,
         "dataset": whole.experiment.dataset,
@@ -178,7 +178,7 @@ def _without(
     rows = {}
     for source, comparison in zip(left_out, test_family(comparisons, "sources"), strict=True):
         less = left_out[source]
-        _, scores = paired(whole.merits[target].by_seed[method], less.merits[target].by_seed[method])
+        _, scores = paired(whole.of(method, target), less.of(method, target, whole.seeds))
         row = {name: getattr(comparison, name) for name in _OF_COMPARISON}
         row["without"] = less.experiment.name
         row["mean_without"] = less.sign * mean_of(scores)

@@ -241,13 +241,3 @@ def _writer(column: pd.Series[Any]) -> Callable[[Any], str]:
 def _text(value: Any) -> str:
     text = " ".join(printable(value, _LONGEST_FIELD).split())
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
-
-
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame's rows as plain JSON values; missing values are None."""
-    columns = {}
-    for name in frame:
-        known = frame[name].notna().tolist()
-        values = zip(frame[name].tolist(), known, strict=True)
-        columns[str(name)] = [value if is_known else None for value, is_known in values]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

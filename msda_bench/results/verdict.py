@@ -6,26 +6,49 @@ Sizes are mean differences with their intervals, as in the tables; the exact tes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
 from msda_bench.results.chance import BesideChance, chance_sentences
-from msda_bench.results.compare import comparisons_frame, main_pairs, main_rows, relative_to
-from msda_bench.results.decision import BETTER, SAME, TOO_FEW, TOO_SMALL, UNTESTED, WORSE
+from msda_bench.results.decision import (
+    BETTER,
+    SAME,
+    TOO_FEW,
+    TOO_SMALL,
+    UNTESTED,
+    WORSE,
+    PairedComparison,
+    pairs_of_mean,
+    with_method,
+)
+from msda_bench.results.leaderboard import Row, by_rank, rows_of_mean
 from msda_bench.results.report import mean_text
-from msda_bench.results.scores import at_chance, labelled_methods, learns_alone, tells_headroom
+from msda_bench.results.scores import ScoreTable, at_chance, learns_alone, tells_headroom
 from msda_bench.results.words import counted, first_of, listed, name_of
 from msda_bench.suite.plan import Experiment
 
-Groups: TypeAlias = dict[str, pd.DataFrame]
-"""Rows of `method, difference, low, high` by what these methods are, the best first, and in each the largest gain."""
 UNDECIDED = "undecided"
 _KINDS = (BETTER, SAME, WORSE, UNDECIDED, TOO_FEW)
 _SMALL = "the tests have too few rows to show a difference"
 _UNTESTED = "too few seeds for a test"
+
+
+class Difference(NamedTuple):
+    """A method's mean difference from another one, with its interval; `of` tells in how many experiments it has one."""
+
+    method: str
+    size: float
+    low: float
+    high: float
+    of: str = ""
+
+
+Groups: TypeAlias = dict[str, list[Difference]]
+"""The differences of methods by what these are, the best first, and in each the largest gain."""
 
 
 class _Unit(NamedTuple):
@@ -46,26 +69,31 @@ class _Unit(NamedTuple):
             return f"{size:.1f} points"
         return f"{size:.2g} {self.label}"
 
-    def gains(self, rows: pd.DataFrame) -> str:
+    def gains(self, differences: Iterable[Difference]) -> str:
         """Names methods with their mean differences and intervals."""
-        return first_of([self.gain(row) for row in rows.to_dict("records")])
+        return first_of(map(self.gain, differences))
 
-    def gain(self, row: Mapping[Any, Any]) -> str:
-        """Names a method with its mean difference and interval; `of` tells in how many experiments it has results."""
-        text = f"{name_of(row['method'])} {self.form.format(row['difference'])}"
-        if not pd.isna(row["low"]):
-            text += f" [{self.form.format(row['low'])}, {self.form.format(row['high'])}]"
-        return f"{text}{row.get('of', '')}"
+    def gain(self, difference: Difference) -> str:
+        """Names a method with its mean difference and interval."""
+        text = f"{name_of(difference.method)} {self.form.format(difference.size)}"
+        if not math.isnan(difference.low):
+            text += f" [{self.form.format(difference.low)}, {self.form.format(difference.high)}]"
+        return f"{text}{difference.of}"
 
 
 def verdict(
-    experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame, chance: BesideChance
+    table: ScoreTable,
+    runs: pd.DataFrame,
+    rows: Sequence[Row],
+    pairs: Sequence[PairedComparison],
+    chance: BesideChance,
 ) -> tuple[str, ...]:
-    """The sentences on an experiment, from its selected runs and its rows of the leaderboard and the comparisons."""
-    rows = main_rows(board)
-    pairs = main_pairs(pairs)
-    ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
-    if ranked.empty:
+    """The sentences on an experiment, from its selected runs, its rows of the leaderboard, and its comparisons."""
+    experiment = table.experiment
+    main = rows_of_mean(table, rows)
+    pairs = pairs_of_mean(pairs)
+    ranked = by_rank(main)
+    if not ranked:
         return (_unranked(experiment, runs),)
     unit = _Unit.of(experiment)
     baseline = experiment.baseline
@@ -75,13 +103,13 @@ def verdict(
         sentences = [_answer(unit, name_of(baseline), groups, why)]
         if why == _SMALL:
             return (*sentences, *_missing(runs))
-        sentences += _headroom(experiment, unit, rows, runs)
+        sentences += _headroom(table, unit, main, runs)
         sentences += _other_groups(unit, name_of(baseline), groups)
     else:
-        baseline = str(ranked["method"].iloc[0])
+        baseline = str(ranked[0]["method"])
         sentences = [_best(experiment, unit, ranked, pairs)]
-    sentences += chance_sentences(experiment, board, chance)
-    sentences += _power(unit, relative_to(str(baseline), pairs))
+    sentences += chance_sentences(experiment, rows, chance)
+    sentences += _power(unit, with_method(pairs, str(baseline)))
     sentences += _missing(runs)
     return tuple(sentences)
 
@@ -95,10 +123,10 @@ def how_to_read(alpha: float) -> str:
     )
 
 
-def conclusion(experiment: Experiment, pairs: pd.DataFrame) -> str:
+def conclusion(experiment: Experiment, pairs: Sequence[PairedComparison]) -> str:
     """A line on an experiment: `fonts, against SRC: DARN better (+3.5); MDAN worse (-2.0); 3 not shown to differ`."""
     where = name_of(experiment.name)
-    groups = groups_of(main_pairs(pairs), experiment.baseline)
+    groups = groups_of(pairs_of_mean(pairs), experiment.baseline)
     if not groups:
         return f"{where}: no method is compared with a baseline"
     counted_alone = {UNDECIDED: "not shown to differ", SAME: "equal", TOO_FEW: "not tested"}
@@ -108,24 +136,32 @@ def conclusion(experiment: Experiment, pairs: pd.DataFrame) -> str:
         if kind in counted_alone:
             parts.append(f"{len(found)} {counted_alone[kind]}")
         else:
-            gains = [form.format(name_of(row.method), row.difference) for row in found.itertuples()]
+            gains = [form.format(name_of(difference.method), difference.size) for difference in found]
             parts.append(f"{first_of(gains)} {kind}")
     return f"{where}, against {name_of(experiment.baseline)}: {'; '.join(parts)}"
 
 
-def groups_of(pairs: pd.DataFrame, method: str | None) -> Groups:
+def groups_of(pairs: Iterable[PairedComparison], method: str | None) -> Groups:
     """The other methods by their outcome against this one."""
-    others = relative_to(method or "", pairs).dropna(subset="difference")
-    others = others.sort_values("difference", ascending=False)
-    is_decided = others["outcome"].isin([BETTER, WORSE, SAME])
-    kinds = others["outcome"].where(is_decided, UNDECIDED)
-    kinds = kinds.mask(others["reason"].isin(UNTESTED), TOO_FEW)
+    by_kind: Groups = {kind: [] for kind in _KINDS}
+    for pair in with_method(pairs, method):
+        name = pair.other(str(method))
+        difference = Difference(name, *pair.difference_of(name))
+        if not math.isnan(difference.size):
+            by_kind[_kind_of(pair, name)].append(difference)
     groups = {}
-    for kind in _KINDS:
-        is_kind = kinds == kind
-        if is_kind.any():
-            groups[kind] = others[is_kind]
+    for kind, found in by_kind.items():
+        if found:
+            groups[kind] = sorted(found, key=lambda difference: difference.size, reverse=True)
     return groups
+
+
+def _kind_of(pair: PairedComparison, method: str) -> str:
+    """What one of two methods is, beside the other."""
+    if pair.reason in UNTESTED:
+        return TOO_FEW
+    outcome = pair.outcome_of(method)
+    return outcome if outcome in _KINDS else UNDECIDED
 
 
 def _unranked(experiment: Experiment, runs: pd.DataFrame) -> str:
@@ -144,19 +180,18 @@ def _unranked(experiment: Experiment, runs: pd.DataFrame) -> str:
     return "No method has a result yet."
 
 
-def _best(experiment: Experiment, unit: _Unit, ranked: pd.DataFrame, pairs: pd.DataFrame) -> str:
+def _best(experiment: Experiment, unit: _Unit, ranked: Sequence[Row], pairs: Sequence[PairedComparison]) -> str:
     """Names the best mean, where nothing can be compared with a baseline, and the methods that are worse."""
-    first = ranked.iloc[0].to_dict()
-    best = [name_of(name) for name in ranked.loc[(ranked["rank"] == 1).to_numpy(), "method"]]
+    best = [name_of(row["method"]) for row in ranked if row["rank"] == 1]
     verb = "has" if len(best) == 1 else "share"
     n = len(experiment.targets)
     where = f"on average over {n} targets" if n > 1 else f"at {name_of(experiment.targets[0])}"
     measure = experiment.measure
     metric = f"% {measure.label}" if measure.percent else measure.label
-    text = f"{first_of(best)} {verb} the best mean {where}: {mean_text(first)} {metric}"
+    text = f"{first_of(best)} {verb} the best mean {where}: {mean_text(ranked[0])} {metric}"
     if len(ranked) == 1:
         return f"{text}; no other method is ranked."
-    method = str(first["method"])
+    method = str(ranked[0]["method"])
     groups = groups_of(pairs, method)
     if groups.keys() == {TOO_FEW}:
         return f"{text}. That is not certain: {_too_few(experiment, pairs, method)}."
@@ -186,8 +221,7 @@ def _none_gains(n: int, base: str) -> str:
 
 
 def _largest(unit: _Unit, groups: Groups) -> str:
-    first_rows = [rows.iloc[0].to_dict() for rows in groups.values()]
-    largest = max(first_rows, key=lambda row: float(row["difference"]))
+    largest = max((found[0] for found in groups.values()), key=lambda difference: difference.size)
     return f"the largest difference is {unit.gain(largest)} {unit.label}"
 
 
@@ -204,20 +238,18 @@ def _other_groups(unit: _Unit, base: str, groups: Groups) -> Iterator[str]:
             yield f"{leads.get(kind, _upper(kind))}: {unit.gains(rows)}."
 
 
-def _headroom(experiment: Experiment, unit: _Unit, rows: pd.DataFrame, runs: pd.DataFrame) -> Iterator[str]:
+def _headroom(table: ScoreTable, unit: _Unit, rows: Sequence[Row], runs: pd.DataFrame) -> Iterator[str]:
     """How much labels of the target gain, by the reference that tells most: one that learns from the sources, too."""
-    is_labelled = rows["reference"].astype(bool) & rows["method"].isin(labelled_methods(runs))
-    known = rows[is_labelled].dropna(subset="gain")
-    recipes = {name: str(recipe) for name, recipe in zip(known["method"], known["recipe"], strict=True)}
-    gains = dict(zip(known["method"].astype(object), known["gain"], strict=True))
-    method = tells_headroom(experiment.headroom, recipes, gains)
+    labelled = {row["method"]: row for row in rows if row["method"] in table.labelled and not math.isnan(row["gain"])}
+    recipes = {name: str(row["recipe"]) for name, row in labelled.items()}
+    gains = {name: row["gain"] for name, row in labelled.items()}
+    method = tells_headroom(table.experiment.headroom, recipes, gains)
     if method is None:
         return
-    row = known[(known["method"] == method).to_numpy()].iloc[0].to_dict()
-    row["difference"] = row["gain"]
-    row["low"] = row["gain_low"]
-    row["high"] = row["gain_high"]
-    yield _with_labels(unit, row, _learned_from(runs, method) if learns_alone(recipes[method]) else "")
+    row = labelled[method]
+    alone = _learned_from(runs, method) if learns_alone(recipes[method]) else ""
+    difference = Difference(method, row["gain"], row["gain_low"], row["gain_high"])
+    yield _with_labels(unit, difference, is_shown=row["headroom"], alone=alone)
 
 
 def _learned_from(runs: pd.DataFrame, method: str) -> str:
@@ -232,25 +264,25 @@ def _learned_from(runs: pd.DataFrame, method: str) -> str:
     return f"learns from {size} rows of the target alone"
 
 
-def _with_labels(unit: _Unit, row: Mapping[Any, Any], alone: str = "") -> str:
+def _with_labels(unit: _Unit, difference: Difference, *, is_shown: bool, alone: str = "") -> str:
     """What a reference says of headroom; `alone` tells how little it learns from, if it does not see the sources."""
-    gain = f"{unit.gain(row)} {unit.label}"
-    if row.get("headroom", row["low"] > 0):
+    gain = f"{unit.gain(difference)} {unit.label}"
+    if is_shown:
         return f"There is headroom: with labels of the target, {gain}."
     if alone:
-        return f"Headroom is not shown: {gain}; {name_of(row['method'])} {alone}, so a JOINT would tell more."
-    if row["low"] < row["high"] <= 0:
+        return f"Headroom is not shown: {gain}; {name_of(difference.method)} {alone}, so a JOINT would tell more."
+    if difference.low < difference.high <= 0:
         return f"Labels of the target would not help: {gain}."
     return f"Headroom is not shown: with labels of the target, {gain}."
 
 
-def _too_few(experiment: Experiment, pairs: pd.DataFrame, method: str) -> str:
+def _too_few(experiment: Experiment, pairs: Sequence[PairedComparison], method: str) -> str:
     """Why no comparison with a method can be significant."""
-    mine = pairs[((pairs["first"] == method) | (pairs["second"] == method)).to_numpy()]
-    if (mine["reason"] == TOO_SMALL).all():
+    mine = with_method(pairs, method)
+    if all(pair.reason == TOO_SMALL for pair in mine):
         return _SMALL
-    seeds = counted(int(mine["n_paired"].max()), "seed")
-    n = int(mine["n_family"].min())
+    seeds = counted(max(pair.n_paired for pair in mine), "seed")
+    n = min(pair.n_family for pair in mine)
     among = f" among {n} comparisons" if n > 1 else ""
     return f"with {seeds} no difference{among} can be significant, which takes {_needed(n, experiment.alpha)}"
 
@@ -260,14 +292,14 @@ def _needed(tests: int, alpha: float) -> int:
     return math.ceil(math.log2(2 * tests / alpha))
 
 
-def _power(unit: _Unit, others: pd.DataFrame) -> Iterator[str]:
+def _power(unit: _Unit, pairs: Sequence[PairedComparison]) -> Iterator[str]:
     """States the smallest true difference that the tests would find; the median over the comparisons with a method."""
-    known = others["detectable"].dropna()
-    if known.empty:
+    detectable = [pair.detectable for pair in pairs if pair.detectable is not None]
+    if not detectable:
         return
-    seeds = counted(int(others["pairs"].max()), "seed")
-    size = unit.size(known.median())
-    if len(known) > 1:
+    seeds = counted(max(pair.n_paired for pair in pairs), "seed")
+    size = unit.size(median(detectable))
+    if len(detectable) > 1:
         size += " (median)"
     yield f"With {seeds} the tests have 80 % power for a true difference of {size}."
 
@@ -294,29 +326,37 @@ def verdict_across(across: Across) -> tuple[str, ...]:
 def _over_baseline(across: Across) -> Iterator[str]:
     unit = _Unit("{:+.2f}", "points in the mean")
     base = name_of(across.baseline)
-    table = _mean_gains(across)
-    own = table[~table["reference"].astype(bool)]
-    if own.empty:
+    groups: Groups = {}
+    headroom = []
+    is_tested = False
+    for row in _mean_gains(across):
+        difference = _mean_gain(across, row)
+        if row["method"] == across.headroom:
+            headroom.append(difference)
+        if not row["reference"]:
+            groups.setdefault(_counts(row), []).append(difference)
+            is_tested = is_tested or bool(row["n_tested"])
+    if not groups:
         return
-    kinds = own.apply(_counts, axis="columns")
-    groups = {kind: own[kinds == kind] for kind in dict.fromkeys(kinds)}
-    is_tested = own["n_tested"].any()
     yield _answer_across(across, unit, base, groups) if is_tested else _answer(unit, base, groups, _UNTESTED)
-    for row in table[(table["method"] == across.headroom).to_numpy()].to_dict("records"):
-        yield _with_labels(unit, row)
+    for difference in headroom:
+        yield _with_labels(unit, difference, is_shown=difference.low > 0)
     if is_tested:
         yield from _other_groups(unit, base, groups)
         yield from _power_across(across)
 
 
-def _mean_gains(across: Across) -> pd.DataFrame:
-    """The standings with a mean gain, the largest first, with the columns that sentences show."""
+def _mean_gains(across: Across) -> list[dict[Any, Any]]:
+    """The standings with a mean gain, the largest first."""
     table = standings(across).dropna(subset="mean_gain")
-    table = table.sort_values("mean_gain", ascending=False, kind="stable")
-    table = table.rename(columns={"mean_gain": "difference", "mean_gain_low": "low", "mean_gain_high": "high"})
+    return table.sort_values("mean_gain", ascending=False, kind="stable").to_dict("records")
+
+
+def _mean_gain(across: Across, row: Mapping[Any, Any]) -> Difference:
+    """The mean gain of a row of the standings."""
     n = len(across.experiments)
-    table["of"] = [f" ({count} of {n})" if count < n else "" for count in table["n_experiments"]]
-    return table
+    of = f" ({row['n_experiments']} of {n})" if row["n_experiments"] < n else ""
+    return Difference(row["method"], row["mean_gain"], row["mean_gain_low"], row["mean_gain_high"], of)
 
 
 def _answer_across(across: Across, unit: _Unit, base: str, groups: Groups) -> str:
@@ -344,12 +384,15 @@ def _counts(row: Mapping[Any, Any]) -> str:
 
 def _power_across(across: Across) -> Iterator[str]:
     """States the smallest true gain that the tests of an experiment would find."""
-    gains = pd.DataFrame(across.gains).dropna(subset="detectable")
-    known = gains.groupby("experiment")["detectable"].median()
-    if known.empty:
+    by_experiment: dict[str, list[float]] = {}
+    for gain in across.gains:
+        if gain["detectable"] is not None:
+            by_experiment.setdefault(gain["experiment"], []).append(gain["detectable"])
+    if not by_experiment:
         return
-    low = f"{known.min():.1f}"
-    high = f"{known.max():.1f}"
+    sizes = [median(detectable) for detectable in by_experiment.values()]
+    low = f"{min(sizes):.1f}"
+    high = f"{max(sizes):.1f}"
     size = low if low == high else f"{low} to {high}"
     yield f"The tests have 80 % power for a true gain in one of them of {size} points."
 
@@ -365,8 +408,8 @@ def _by_rank(across: Across) -> Iterator[str]:
     if not across.separates:
         yield f"{text}. {_upper(too_few_datasets(across))}."
         return
-    others = relative_to(best, comparisons_frame(across.rows))
-    worse = first_of(map(name_of, others.loc[others["outcome"] == WORSE, "method"]))
+    others = [pair.other(best) for pair in with_method(across.rows, best) if pair.outcome_of(best) == BETTER]
+    worse = first_of(map(name_of, others))
     yield f"{text}; shown to be worse: {worse or 'no other'}."
 
 

@@ -20,7 +20,7 @@ from msda_bench.results.decision import BETTER, SAME, WORSE
 from msda_bench.results.experiment_tables import View, across_tables, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
-from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.leaderboard import Analysis, analyse, without_nan
 from msda_bench.results.load import load_cells
 from msda_bench.results.model_selection import candidates_of
 from msda_bench.results.predictions import per_class
@@ -29,7 +29,6 @@ from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Table
 from msda_bench.results.runs import results_of
-from msda_bench.results.tables import rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.shift import read_shifts
@@ -216,7 +215,7 @@ def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
                 shift=shifts.get(experiment.name),
                 runs=view.runs,
                 leaderboard=view.board,
-                comparisons=view.pairs,
+                comparisons=view.comparisons,
                 curves=own_curves,
                 classes=own_classes,
                 criteria=own_judged,
@@ -259,10 +258,10 @@ class Board(NamedTuple):
         """The table of an experiment; `mark` is for scores significantly better or worse than the baseline's."""
         columns = sorted(view.columns, key=lambda name: name != AVERAGE)
         cells: dict[str, dict[str, Any]] = {}
-        for cell in rows_of(view.board.sort_values("reference", kind="stable")):
-            outcome = view.outcome(cell)
+        for row in sorted(view.rows, key=lambda row: bool(row["reference"])):
+            outcome = view.outcome(row)
             about = {"outcome": outcome, "mark": MARKS.get(outcome, "")}
-            cells.setdefault(cell["method"], {})[cell["target"]] = cell | about
+            cells.setdefault(row["method"], {})[row["target"]] = without_nan(row) | about
         ordered = sorted(cells.items(), key=lambda item: _order(item[1][columns[0]]))
         baseline = view.experiment.baseline and name_of(view.experiment.baseline)
         rows = []

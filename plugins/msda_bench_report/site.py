@@ -16,15 +16,14 @@ from msda_bench.atomic import make_folder, named
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets, standings
-from msda_bench.results.compare import main_rows
-from msda_bench.results.decision import MIN_PAIRS_ACROSS, PairedComparison
+from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
+from msda_bench.results.leaderboard import ranked_rows, without_nan
 from msda_bench.results.load import load_cells
 from msda_bench.results.notes import environments
 from msda_bench.results.runs import results_of
-from msda_bench.results.scores import ScoreTable
-from msda_bench.results.tables import csv_text, rows_of
+from msda_bench.results.tables import csv_text
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import counted, name_of
 from msda_bench.store.store import Store
@@ -52,8 +51,6 @@ class Column:
     link: str
     folder: str
     view: View
-    grid: ScoreTable
-    pairs: tuple[PairedComparison, ...]
     modality: str
     protocol: tuple[str, ...]
     made_on: tuple[str, ...]
@@ -70,13 +67,13 @@ class Column:
 
         `mark` is for methods that are significantly better or worse than the baseline.
         """
-        rows = main_rows(self.view.board)
-        # A single ranked method is not marked as the best.
-        unmarked = {"bold_holm": None} if rows["rank"].notna().sum() < 2 else {}  # noqa: PLR2004
+        rows = self.view.main_rows
         every: dict[str, Mapping[str, Any]] = {}
-        for row in rows_of(rows):
+        for row in rows:
             outcome = self.view.outcome(row)
-            every[row["method"]] = row | {"outcome": outcome, "mark": MARKS.get(outcome, "")} | unmarked
+            every[row["method"]] = without_nan(row) | {"outcome": outcome, "mark": MARKS.get(outcome, "")}
+        if len(ranked_rows(rows)) < 2:  # noqa: PLR2004 - a single ranked method is not marked as the best
+            every = {name: dict(row, bold_holm=None) for name, row in every.items()}
         return every
 
     @property
@@ -110,8 +107,6 @@ def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Co
     """The experiments of a result folder, whose page is in `folder` of the site."""
     planned = results_of(findings.analysis.runs).plan.experiments
     anchors = slugs(experiment.name for experiment in planned)
-    analysis = findings.analysis
-    by_name = {of[0].experiment.name: of for of in zip(analysis.grids, analysis.pairs, strict=True)}
     varied = {experiment.dataset for experiment in planned if experiment.without is not None}
     for view in findings.views:
         experiment = view.experiment
@@ -122,7 +117,6 @@ def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Co
             f"{folder}/{REPORT}#{anchors[experiment.name]}",
             folder,
             view,
-            *by_name[experiment.name],
             _modality(experiment.dataset, registry),
             (*_tested(view.runs), steps, settings),
             tuple(name if len(known) == 1 else f"{name} ({counted(len(made), 'run')})" for name, made in known),
@@ -302,15 +296,15 @@ def _compared(columns: Iterable[Column]) -> Across | None:
     Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
     no method is ranked by enough datasets, all experiments count.
     """
-    left = [column for column in columns if column.grid.metric == METRIC]
+    left = [column for column in columns if column.view.table.metric == METRIC]
     ranked: dict[str, list[Column]] = {}
     for column in left:
-        for name in column.grid.ranked:
+        for name in column.view.table.ranked:
             ranked.setdefault(name, []).append(column)
     for name in sorted(ranked, key=lambda name: -_datasets(ranked[name])):
-        having = [column for column in left if name in column.grid.ranked]
+        having = [column for column in left if name in column.view.table.ranked]
         left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
-    return across_datasets([column.grid for column in left], [column.pairs for column in left])
+    return across_datasets([column.view.table for column in left], [column.view.pairs for column in left])
 
 
 def _datasets(columns: Iterable[Column]) -> int:
