@@ -94,7 +94,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     selected = select(runs)
     tables = tuple(score_tables(selected))
     pairs = tuple(tuple(comparisons(table)) for table in tables)
-    noted = tuple(notes(runs, selected))
+    noted = tuple(notes(runs, selected, tables))
     lines = note_lines(noted)
     suite = results_of(runs).plan.suite
     rows = []

@@ -65,14 +65,15 @@ def _numbers(heads: Sequence[RecordSummary]) -> dict[str, list[Any]]:
 
 
 def _training_sizes(heads: Sequence[RecordSummary]) -> list[int | None]:
+    known: dict[tuple[bytes, str, int | None], int | None] = {}
     sizes = []
-    params: dict[bytes, dict[str, Any]] = {}
     for head in heads:
-        dataset = bytes(head.dataset)
-        if dataset not in params:
-            params[dataset] = msgspec.json.decode(dataset).get("params", {})
         n_test = head.outcome.n_test if head.outcome else None
-        sizes.append(_n_train(params[dataset], head.target, n_test))
+        place = (bytes(head.dataset), head.target, n_test)
+        if place not in known:
+            params = msgspec.json.decode(head.dataset).get("params", {})
+            known[place] = _n_train(params, head.target, n_test)
+        sizes.append(known[place])
     return sizes
 
 

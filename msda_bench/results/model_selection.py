@@ -6,6 +6,7 @@ recorded runs are used, so another criterion needs no training.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,6 +80,7 @@ class Candidates:
         self.status: list[str] = self.runs["status"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._tried: dict[tuple[str, str], dict[tuple[str, int], dict[int, int]]] = {}
+        self._runs: dict[tuple[str, str, bool], dict[tuple[str, int], dict[int, int]]] = {}
         self.results = results_of(runs)
         if self.results.selection is not None:
             return
@@ -96,10 +98,14 @@ class Candidates:
 
     def of(self, table: Experiment, method: Method, *, votes: bool) -> dict[tuple[str, int], dict[int, int]]:
         """The candidates of a method's runs that vote or, where these are on tuning seeds, of those that do not."""
-        tried, tuning = self._tried.get((table.name, method.name), {}), table.tuning
-        if tuning is None:
+        tried = self._tried.get((table.name, method.name), {})
+        if table.tuning is None:
             return tried
-        return {(target, seed): run for (target, seed), run in tried.items() if (seed in tuning.seeds) == votes}
+        place = (table.name, method.name, votes)
+        if place not in self._runs:
+            tuning_seeds = set(table.tuning.seeds)
+            self._runs[place] = {at: run for at, run in tried.items() if (at[1] in tuning_seeds) == votes}
+        return self._runs[place]
 
     def choices(self, table: Experiment, method: Method, by: str | None = None) -> Iterator[Choice]:
         """What a criterion chooses for each run or, by tuning seeds, for each target; by default the suite's own."""
@@ -161,21 +167,20 @@ class Candidates:
         Candidates that are not ok in one of them, or have no score, are left out. A criterion that tells no candidate
         from another adds 0 to a sum.
         """
-        tried = [number for number in voters[0] if all(self._is_ok(run, number) for run in voters)]
-        means = []
-        for part in parts_of(by):
-            column = self._column(part)
-            means.append([_mean([column[run[number]] for run in voters]) for number in tried])
-        sizes = np.array(means).reshape(len(means), len(tried))
-        known = ~np.isnan(sizes).any(axis=0)
-        numbers = [number for number, is_known in zip(tried, known.tolist(), strict=True) if is_known]
-        sizes = sizes[:, known]
-        if len(means) == 1 or not numbers:
-            return dict(zip(numbers, sizes[0].tolist(), strict=True))
+        columns = [self._column(part) for part in parts_of(by)]
+        means: dict[int, list[float]] = {}
+        for number in voters[0]:
+            if all(self._is_ok(run, number) for run in voters):
+                of_parts = [_mean([column[run[number]] for run in voters]) for column in columns]
+                if not any(map(math.isnan, of_parts)):
+                    means[number] = of_parts
+        if len(columns) == 1 or not means:
+            return {number: of_parts[0] for number, of_parts in means.items()}
+        sizes = np.array([*means.values()]).T
         spreads = np.where(np.ptp(sizes, axis=1) > 0, sizes.std(axis=1), np.inf)[:, None]
         # Rounded, so that sums which are equal as fractions are equal.
         sums = ((sizes - sizes.mean(axis=1, keepdims=True)) / spreads).sum(axis=0).round(9)
-        return dict(zip(numbers, sums.tolist(), strict=True))
+        return dict(zip(means, sums.tolist(), strict=True))
 
     def _is_ok(self, run: Run, number: int) -> bool:
         return number in run and self.status[run[number]] == "ok"

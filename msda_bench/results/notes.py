@@ -9,16 +9,18 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from msda_bench.errors import printable
 from msda_bench.results.answered import doubted_answers, lone_answers
-from msda_bench.results.frame import experiments
+from msda_bench.results.frame import own_rows
 from msda_bench.results.load import VALIDATOR, VERSION
 from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.model_selection import Candidates, candidates_of, select
 from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import Line
 from msda_bench.results.runs import results_of
+from msda_bench.results.scores import ScoreTable, score_tables
 from msda_bench.results.small import small_tests, small_tests_notes
 from msda_bench.results.words import first_of, spans
 from msda_bench.store.check import made_on
@@ -38,6 +40,14 @@ _MESSAGE = 200
 _RAISED = " raised "
 _AFTER_MENDING = "; `run` makes these runs again once it is mended and its `version` raised"
 _SOURCES = f"{VALIDATOR}source_accuracy"
+_COLUMNS = frozenset(
+    {
+        *("experiment", "task", "target", "method", "reference", "seed", "key", "status", "message", "score"),
+        *("n_test", "n_correct", "steps", "device", "device_name", "numba", "put_back", "platform", "torch", "folder"),
+        _SOURCES,
+    }
+)
+"""All that notes are made from, but for versions: frames of runs are wide, and each part of them a copy."""
 _MIN_RUNS = 5
 """With fewer runs of a method at a target, no run is reported as an outlier."""
 _UNSELECTED = {
@@ -57,22 +67,28 @@ class Note:
     line: str
 
 
-def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note]:
+def notes(
+    runs: pd.DataFrame, selected: pd.DataFrame | None = None, tables: Iterable[ScoreTable] | None = None
+) -> list[Note]:
     """The suite's own notes, then facts from the records, in an order independent of when they were made.
 
-    `selected` are the runs with the selected settings, if known.
+    `selected` are the runs with the selected settings, and `tables` their scores, if known.
     """
     if selected is None:
         selected = select(runs)
+    if tables is None:
+        tables = score_tables(selected)
     candidates = candidates_of(runs, selected)
     selection = results_of(runs).selection
     by = None if selection is None else selection.track
+    some = selected[[name for name in selected if name in _COLUMNS or str(name).startswith(VERSION)]]
     every = []
-    for experiment, rows in experiments(selected):
+    for table in tables:
+        experiment = table.experiment
         remarks: list[tuple[NoteKind, Iterable[str]]] = [
             ("suite", _of_suite(experiment, by)),
             ("candidates", _unselected(experiment, candidates, by)),
-            *_remarks(experiment, rows),
+            *_remarks(table, own_rows(experiment, some)),
         ]
         for kind, lines in remarks:
             every += [Note(kind, experiment.name, line) for line in lines]
@@ -177,8 +193,9 @@ def note_lines(noted: Iterable[Note]) -> dict[str, list[str]]:
     return lines
 
 
-def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, Iterable[str]]]:
+def _remarks(table: ScoreTable, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, Iterable[str]]]:
     """The notes that the records give rise to, by kind."""
+    experiment = table.experiment
     recorded = rows[rows["key"].notna()]
     yield "tests", small_tests_notes(experiment.targets, small_tests(rows))
     yield "answers", doubted_answers(rows)
@@ -187,7 +204,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteK
     yield "scores", _unscored(experiment, recorded)
     yield "made", _unusual(recorded)
     yield "made", _versions(experiment, recorded)
-    yield "outliers", _outliers(recorded)
+    yield "outliers", _outliers(table, recorded)
     yield "steps", _steps(rows)
 
 
@@ -210,52 +227,67 @@ def _unusual(recorded: pd.DataFrame) -> Iterator[str]:
     if len(plain):
         what = "trained without numba, by plain loops, which are slower and round differently"
         yield f"{what}: {which_runs(plain, recorded)}"
-    for (what,), affected in _grouped(recorded, "put_back"):
+    for (what,), affected in _grouped(recorded[recorded["put_back"].notna()], "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was restored after its run"
         yield f"{changed}: {which_runs(affected, recorded)}"
 
 
-def _outliers(recorded: pd.DataFrame) -> Iterator[str]:
+def _outliers(table: ScoreTable, recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs whose scores are far from those of the method's other seeds."""
-    ok = recorded[(recorded["status"] == "ok") & (recorded["method"] != CHANCE_REFERENCE)]
-    far = _far(ok, "score")
+    far = _far(table, table.sign * table.merits[:, :-1])
     if far:
         yield f"scores far from those of the method's other seeds: {far}"
-    if _SOURCES not in ok:
+    if _SOURCES not in recorded:
         return
-    far = _far(ok.assign(sources=100 * ok[_SOURCES].astype(float)), "sources", least=10)
+    far = _far(table, 100 * table.placed(recorded, _SOURCES), least=10)
     if far:
         what = "accuracy on the sources' held-out examples far below that of the method's other seeds"
         yield f"{what}, so the training may have failed: {far}"
 
 
-def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
-    """Names runs whose value is far from the median of their method at their target.
+def _far(table: ScoreTable, placed: NDArray[np.float64], least: float | None = None) -> str:
+    """Names runs that are ok whose value is far from the median of their method at their target.
 
     Far is ten times the median distance, of the method or of all methods at the target, whichever is larger, so that
     nearly equal runs have no outliers. With `least`, only runs below the median count, and far is this distance or five
     times the method's own median distance, whichever is larger.
+
+    Args:
+        table: the scores of the experiment.
+        placed: (methods, targets, seeds) the value of each run.
+        least: see above.
     """
-    values = ok[column].astype(float)
-    target = ok["target"].astype(object)
-    place = [ok["method"].astype(object), target]
-    medians = values.groupby(place).transform("median")
-    counts = values.groupby(place).transform("count")
-    away = (values - medians).abs()
-    usual = away.groupby(place).transform("median")
+    is_judged = table.is_ok.copy()
+    if CHANCE_REFERENCE in table.methods:
+        is_judged[table.methods.index(CHANCE_REFERENCE)] = False
+    values = np.where(is_judged, placed, np.nan)
+    counts = (~np.isnan(values)).sum(axis=2, keepdims=True)
+    medians = _medians(values)
+    usual = _medians(np.abs(values - medians))
     if least is None:
-        of_all = usual.groupby(target).transform("median")
-        limit = 10 * usual.clip(lower=of_all)
+        away = np.abs(values - medians)
+        of_runs = np.where(is_judged, usual, np.nan).swapaxes(0, 1).reshape(1, len(table.targets), -1)
+        limit = 10 * np.fmax(usual, _medians(of_runs))
     else:
         away = medians - values
-        limit = (5 * usual).clip(lower=least)
-    rows = ok[["method", "target", "seed", column]].assign(median=medians, away=away)
-    far = rows[(counts >= _MIN_RUNS) & (away > limit)]
+        limit = np.fmax(5 * usual, least)
+    is_far = (counts >= _MIN_RUNS) & (away > limit)
+    places = sorted(np.argwhere(is_far).tolist(), key=lambda place: -away[tuple(place)])
     lines = []
-    for row in far.sort_values("away", ascending=False, kind="stable").to_dict("records"):
-        run = f"{row['method']} at target {printable(row['target'])}, seed {row['seed']}"
-        lines.append(f"{run} ({row[column]:.4g}, median {row['median']:.4g})")
+    for method, target, seed in places:
+        run = f"{table.methods[method]} at target {printable(table.targets[target])}, seed {table.seeds[seed]}"
+        lines.append(f"{run} ({values[method, target, seed]:.4g}, median {medians[method, target, 0]:.4g})")
     return first_of(lines)
+
+
+def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The medians over the last axis of what is not NaN, (..., 1); NaN where all is."""
+    ordered = np.sort(values, axis=-1)  # NaN last
+    counts = (~np.isnan(values)).sum(axis=-1, keepdims=True)
+    low = np.take_along_axis(ordered, np.maximum(counts - 1, 0) // 2, axis=-1)
+    high = np.take_along_axis(ordered, np.minimum(counts // 2, values.shape[-1] - 1), axis=-1)
+    medians: NDArray[np.float64] = (low + high) / 2
+    return medians
 
 
 def _unscored(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:
@@ -280,8 +312,10 @@ def environments(recorded: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     rows = list(about.where(about.notna(), None).itertuples(index=False, name=None))
     words = {row: made_on(dict(zip(about, row, strict=True))) for row in set(rows)}
     systems = np.array([words[row] for row in rows], dtype=object)
-    groups = [(str(system), own) for system, own in recorded.groupby(systems)]
-    return sorted(groups, key=lambda group: (-len(group[1]), group[0]))
+    groups = []
+    for system in sorted({str(word) for word in words.values() if word is not None}):
+        groups.append((system, recorded[systems == system]))
+    return sorted(groups, key=lambda group: -len(group[1]))
 
 
 def _versions(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:
@@ -290,8 +324,10 @@ def _versions(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:
     by_name = {"system": environments(recorded)}
     for column in sorted(map(str, recorded)):
         if column.startswith(VERSION):
-            groups = [(str(version), own) for (version,), own in _grouped(recorded, column)]
-            by_name[column.removeprefix(VERSION)] = groups
+            name = column.removeprefix(VERSION)
+            made = recorded[column].dropna().unique().tolist()
+            if len(made) > 1 or not planned.get(name, set()).issuperset(made):
+                by_name[name] = [(str(version), own) for (version,), own in _grouped(recorded, column)]
     for name, groups in by_name.items():
         strange = []
         if name in planned:

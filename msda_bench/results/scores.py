@@ -109,6 +109,18 @@ class ScoreTable:
         """Whether a run has a score."""
         return not np.isnan(self.merits).all()
 
+    def placed(self, rows: pd.DataFrame, column: str) -> NDArray[np.float64]:
+        """A column of the experiment's runs as (methods, targets, seeds), NaN for runs that are not among the rows."""
+        values = np.full((len(self.methods), len(self.targets), len(self.seeds)), np.nan)
+        values[_places_of(rows, self.methods, self.targets, self.seeds)] = rows[column].to_numpy(float, na_value=np.nan)
+        return values
+
+    @cached_property
+    def is_ok(self) -> NDArray[np.bool_]:
+        """Whether each run is ok: (methods, targets, seeds)."""
+        is_ok: NDArray[np.bool_] = self.statuses[:, :-1] == _OK
+        return is_ok
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """The number of seeds with each status: (methods, targets + 1, statuses)."""
@@ -210,7 +222,7 @@ def _score_table(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, f
     methods = _in_order(rows["method"], [method.name for method in experiment.methods])
     targets = _in_order(rows["target"], experiment.targets)
     seeds = _in_order(rows["seed"], experiment.seeds)
-    at = (_codes(rows["method"], methods), _codes(rows["target"], targets), _codes(rows["seed"], seeds))
+    at = _places_of(rows, methods, targets, seeds)
     small = frozenset(small_tests(rows))
     averaged = averaged_targets(targets, small)
     of_mean = [targets.index(target) for target in averaged]
@@ -246,6 +258,13 @@ def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]
     there = dict.fromkeys(values.astype(object))
     first = [value for value in planned if value in there]
     return tuple(dict.fromkeys([*first, *there]))
+
+
+def _places_of(
+    rows: pd.DataFrame, methods: Sequence[str], targets: Sequence[str], seeds: Sequence[int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """The place of each run in an array of methods, targets and seeds."""
+    return _codes(rows["method"], methods), _codes(rows["target"], targets), _codes(rows["seed"], seeds)
 
 
 def _codes(values: pd.Series[Any], names: Sequence[Any]) -> NDArray[np.intp]:

@@ -82,7 +82,7 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
     text = re.sub(" {2,}", " ", text)  # markup has made the padding uneven
     if kind == "markdown":
         return text.replace("+-", "±")
-    return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}").replace(_BAR, _TEX["|"])
+    return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}").replace(_BAR, _TEX[ord("|")])
 
 
 def heading(table: Table, form: str) -> str:
@@ -128,7 +128,7 @@ def clean(text: str) -> str:
 
 def tex(text: str) -> str:
     """Escapes prose for LaTeX."""
-    return "".join(_TEX.get(char, char) for char in text).replace("+-", r"$\pm$")
+    return text.translate(_TEX).replace("+-", r"$\pm$")
 
 
 def paragraph(text: str, width: int = WIDTH, indent: str = "  ") -> str:
@@ -172,6 +172,10 @@ def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
         yield cells.iloc[:, [0, *range(start, end)]]
 
 
+_NO_MARKUP = dict.fromkeys(range(0xE000, 0xE006))
+_MARKDOWN = {ord(char): f"\\{char}" for char in r"\`*_[]<>|#"}
+
+
 def _kind(form: str) -> Literal["plain", "markdown", "latex"]:
     """The kind of markup of one of tabulate's formats."""
     if form == "simple":
@@ -182,9 +186,9 @@ def _kind(form: str) -> Literal["plain", "markdown", "latex"]:
 def _escaped(text: str, form: str) -> str:
     kind = _kind(form)
     if kind == "plain":
-        return "".join(char for char in text if not "\ue000" <= char <= "\ue005")
+        return text.translate(_NO_MARKUP)
     if kind == "markdown":
-        return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in text)
+        return text.translate(_MARKDOWN)
     text = text.replace("|", _BAR)  # tabulate does not escape it
     if text.startswith(("[", "*")):
         return f"{_NOTHING}{text}"  # LaTeX would read [ or * after the end of a row as an option
@@ -192,13 +196,13 @@ def _escaped(text: str, form: str) -> str:
 
 
 _TEX = {
-    **{char: f"\\{char}" for char in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "<": r"\ensuremath{<}",
-    ">": r"\ensuremath{>}",
-    "|": r"\textbar{}",
+    **{ord(char): f"\\{char}" for char in "&%$#_{}"},
+    ord("~"): r"\textasciitilde{}",
+    ord("^"): r"\textasciicircum{}",
+    ord("\\"): r"\textbackslash{}",
+    ord("<"): r"\ensuremath{<}",
+    ord(">"): r"\ensuremath{>}",
+    ord("|"): r"\textbar{}",
 }
 
 
