@@ -35,6 +35,9 @@ UNDECIDED = "undecided"
 _KINDS = (BETTER, SAME, WORSE, UNDECIDED, TOO_FEW)
 _SMALL = "the tests have too few rows to show a difference"
 _UNTESTED = "too few seeds for a test"
+_MOST_GAINING = 6
+"""Up to this many methods that gain on some datasets are all named; of more, the `_LARGEST` gains."""
+_LARGEST = 3
 
 
 class Difference(NamedTuple):
@@ -368,8 +371,20 @@ def _answer_across(across: Across, unit: _Unit, base: str, groups: Groups) -> st
     if not gaining:
         return f"{_none_gains(n, base)} on any of {experiments}; {_largest(unit, groups)}."
     count = sum(len(rows) for rows in gaining.values())
+    text = f"{_some_gain(count, n, base)} on some of {experiments}"
+    if count > _MOST_GAINING:
+        return f"{text}. {_largest_gains(unit, gaining)}."
     gains = [f"{kind}: {unit.gains(rows)}" for kind, rows in gaining.items()]
-    return f"{_some_gain(count, n, base)} on some of {experiments}, {'; '.join(gains)} {unit.label}."
+    return f"{text}, {'; '.join(gains)} {unit.label}."
+
+
+def _largest_gains(unit: _Unit, groups: Groups) -> str:
+    """The largest gains, each with what its method is, and the number of the others."""
+    every = [(difference, kind) for kind, found in groups.items() for difference in found]
+    every.sort(key=lambda pair: pair[0].size, reverse=True)
+    largest = [f"{unit.gain(difference)}, {kind}" for difference, kind in every[:_LARGEST]]
+    others = len(every) - _LARGEST
+    return f"The largest mean gains, in points: {'; '.join(largest)}. The other {others} gain less"
 
 
 def _counts(row: Mapping[Any, Any]) -> str:

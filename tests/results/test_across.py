@@ -133,6 +133,20 @@ def test_each_dataset_has_its_test_against_the_baseline(golden):
     assert decided["outcome"].tolist() == ["worse", "worse", "worse", "worse", "same", "better"]
 
 
+def test_of_many_methods_that_gain_the_sentence_names_the_best_three():
+    gains = {f"m{points}": [float(points)] * 10 for points in range(1, 8)}
+    worse = gains | {"m7": [-7.0] * 10}
+    first, *_ = verdict_across(across_of(gained(gains, worse)))
+    assert first == (
+        "7 of 7 methods gain over SRC on some of 2 datasets. The largest mean gains, in points: "
+        "m6 +6.00 [+6.00, +6.00], better on 2 of 2; m5 +5.00 [+5.00, +5.00], better on 2 of 2; "
+        "m4 +4.00 [+4.00, +4.00], better on 2 of 2. The other 4 gain less."
+    )
+    del gains["m1"], worse["m1"]
+    first, *_ = verdict_across(across_of(gained(gains, worse)))
+    assert all(name in first for name in gains)
+
+
 def test_without_a_common_baseline_there_are_no_gains():
     first, *others = gaining(*SIX)
     comparison = across_of(frame_of((replace(first[0], baseline="even"), *first[1:]), *others))
