@@ -163,8 +163,12 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
         evaluated = _merits(candidates, table, methods, by, votes=False)
         ranks = _ranks(candidates, table, methods, by, known)
         for target, places in columns.items():
+            own = merits[:, places].mean(axis=1)
+            regrets = (best - merits)[:, places].mean(axis=1)
+            own_evaluated = evaluated[:, places].mean(axis=1)
+            evaluated_regrets = (best_evaluated - evaluated)[:, places].mean(axis=1)
             for name, group in groups.items():
-                scores = _mean(merits, group, places)
+                scores = _mean(own, group)
                 search = methods[group[0]].search
                 yield {
                     "experiment": table.name,
@@ -177,10 +181,10 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
                     "n_planned": len(_voting_seeds(table)),
                     "n": int((~np.isnan(scores)).sum()),
                     **_summary("mean", _as_score(table, scores)),
-                    **_summary("regret", _mean(best - merits, group, places)),
+                    **_summary("regret", _mean(regrets, group)),
                     **_summary("rank_correlation", ranks[group][:, places].ravel()),
-                    **_summary("evaluated_mean", _as_score(table, _mean(evaluated, group, places))),
-                    **_summary("evaluated_regret", _mean(best_evaluated - evaluated, group, places)),
+                    **_summary("evaluated_mean", _as_score(table, _mean(own_evaluated, group))),
+                    **_summary("evaluated_regret", _mean(evaluated_regrets, group)),
                 }
 
 
@@ -188,10 +192,9 @@ def _voting_seeds(table: Experiment) -> Sequence[int]:
     return table.seeds if table.tuning is None else table.tuning.seeds
 
 
-def _mean(values: _Array, methods: Sequence[int], targets: Sequence[int]) -> _Array:
-    """The mean by seed over some targets, then over some methods."""
-    of_methods: _Array = values[methods][:, targets].mean(axis=1)
-    mean: _Array = of_methods[0] if len(methods) == 1 else of_methods.mean(axis=0)
+def _mean(by_method: _Array, methods: Sequence[int]) -> _Array:
+    """The mean by seed over some methods, from (methods, seeds)."""
+    mean: _Array = by_method[methods[0]] if len(methods) == 1 else by_method[methods].mean(axis=0)
     return mean
 
 

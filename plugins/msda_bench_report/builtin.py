@@ -301,7 +301,7 @@ def time(results: Results) -> Section | None:
         "Seconds of training, mean of the runs that are ok; runs that were trained as one stack share its time. Times "
         "of different devices, or of a busy one, cannot be compared."
     )
-    of = results.ok.groupby("method", sort=False)
+    of = results.ok[["method", "train_seconds", "steps", "score"]].groupby("method", sort=False)
     values = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), runs=("score", "count")).reset_index()
     values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
     title = "Seconds of training, best mean first"

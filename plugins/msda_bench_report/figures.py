@@ -201,8 +201,9 @@ def shown_rows(values: pd.DataFrame) -> list[list[str]]:
     """The rows of a frame as text; all numbers of a column have equally many decimals."""
     columns = []
     for name in values:
-        decimals = _decimals([abs(float(value)) for value in values[name] if _is_number(value)])
-        columns.append([_show(value, decimals) for value in values[name]])
+        column = values[name].tolist()
+        decimals = _decimals([abs(float(value)) for value in column if _is_number(value)])
+        columns.append([_show(value, decimals) for value in column])
     return [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -299,10 +299,11 @@ def _order(cell: Mapping[str, Any]) -> tuple[bool, bool, int]:
 
 def _facts(runs: pd.DataFrame) -> dict[str, dict[str, list[tuple[str, int]]]]:
     """Facts on how an experiment's runs were made, by heading and label: each value with its number of runs."""
-    made = runs[(runs["status"] != "missing").to_numpy()].copy()
+    recorded = runs[(runs["status"] != "missing").to_numpy()]
     # Runs of one method and target differ only in the seed.
-    cells = load_cells(made.drop_duplicates(["method", "target"])).values()
-    made["numba"] = made["numba"].where(made["device"] == "cpu")  # a GPU has kernels of its own
+    cells = load_cells(recorded.drop_duplicates(["method", "target"])).values()
+    made = recorded[[*_SOFTWARE.values(), *_DEVICE.values(), "target_labels"]]
+    made = made.assign(numba=made["numba"].where(made["device"] == "cpu"))  # a GPU has kernels of its own
     values = {
         "Software": {label: _column(made, name) for label, name in _SOFTWARE.items()},
         "Device": {label: _column(made, name) for label, name in _DEVICE.items()},
@@ -318,7 +319,7 @@ def _facts(runs: pd.DataFrame) -> dict[str, dict[str, list[tuple[str, int]]]]:
 
 def _column(made: pd.DataFrame, name: str) -> list[Any]:
     words = _WORDS.get(name, {})
-    return [words.get(value, value) for value in made[name].dropna()]
+    return [words.get(value, value) for value in made[name].dropna().tolist()]
 
 
 def _counts(values: Iterable[Any]) -> list[tuple[str, int]]:

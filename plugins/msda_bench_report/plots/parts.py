@@ -316,7 +316,7 @@ def _plain(values: pd.Series[Any]) -> list[Any]:
     if pd.api.types.is_float_dtype(values):
         return [_number(value) for value in values.to_numpy(float, na_value=math.nan).tolist()]
     known = {value: _known(value) for value in values.dropna().unique()}
-    return [known.get(value) for value in values]
+    return [known.get(value) for value in values.tolist()]
 
 
 def _known(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from msda_bench.results.compare import main_rows
@@ -46,6 +47,7 @@ _MAP = [
     "gain",
     "n_ok",
 ]
+_OF_RUNS = ["experiment", "task", "target", "method", "reference", "seed", "score", "train_seconds", "steps"]
 WORST = "▾"
 """Stands in a map of domains beside each method's worst score."""
 
@@ -69,13 +71,15 @@ def every_run(ok: pd.DataFrame) -> Spec:
 
 
 def _named(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs with the names of methods that charts show."""
-    return runs.assign(method=runs["method"].astype(object).map(name_of))
+    """The runs with the names of methods that charts show, and the columns that these need."""
+    methods = runs["method"].astype(object)
+    names = {method: name_of(method) for method in methods.unique()}
+    return runs[_OF_RUNS].assign(method=methods.map(names))
 
 
 def _points(runs: pd.DataFrame) -> Spec:
     rows = runs[["method", "reference", "seed", "score"]].assign(order=_order(runs))
-    rows = pd.concat([_thinned(runs) for _, runs in rows.groupby("method", sort=False)])
+    rows = _thinned(rows)
     measure = parts.measure_of(runs)
     across = channel("at:Q", title=measure.unit, scale={"zero": False, "nice": False, "padding": 8})
     base = Layer().encode(y=parts.rows_of())
@@ -105,10 +109,18 @@ def _order(runs: pd.DataFrame) -> pd.Series[int]:
 
 
 def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
-    if len(rows) <= _MOST_POINTS:
-        return rows
-    places = [round(place * (len(rows) - 1) / (_MOST_POINTS - 1)) for place in range(_MOST_POINTS)]
-    return rows.sort_values("score", kind="stable").iloc[places]
+    """The rows method by method, of many runs of a method evenly spaced ones by score."""
+    methods = pd.factorize(rows["method"])[0]
+    if np.bincount(methods).max() <= _MOST_POINTS:
+        return rows.iloc[np.argsort(methods, kind="stable")]
+    parts = []
+    for _, own in rows.groupby("method", sort=False):
+        part = own
+        if len(own) > _MOST_POINTS:
+            places = [round(place * (len(own) - 1) / (_MOST_POINTS - 1)) for place in range(_MOST_POINTS)]
+            part = own.sort_values("score", kind="stable").iloc[places]
+        parts.append(part)
+    return pd.concat(parts)
 
 
 def forest(leaderboard: str | Path | pd.DataFrame) -> Spec:
