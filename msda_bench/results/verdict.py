@@ -384,7 +384,7 @@ def _largest_gains(unit: _Unit, groups: Groups) -> str:
     every.sort(key=lambda pair: pair[0].size, reverse=True)
     largest = [f"{unit.gain(difference)}, {kind}" for difference, kind in every[:_LARGEST]]
     others = len(every) - _LARGEST
-    return f"The largest mean gains, in points: {'; '.join(largest)}. The other {others} gain less"
+    return f"The largest mean gains, in points: {'; '.join(largest)}. The mean gains of the other {others} are smaller"
 
 
 def _counts(row: Mapping[Any, Any]) -> str:

@@ -140,7 +140,7 @@ def test_of_many_methods_that_gain_the_sentence_names_the_best_three():
     assert first == (
         "7 of 7 methods gain over SRC on some of 2 datasets. The largest mean gains, in points: "
         "m6 +6.00 [+6.00, +6.00], better on 2 of 2; m5 +5.00 [+5.00, +5.00], better on 2 of 2; "
-        "m4 +4.00 [+4.00, +4.00], better on 2 of 2. The other 4 gain less."
+        "m4 +4.00 [+4.00, +4.00], better on 2 of 2. The mean gains of the other 4 are smaller."
     )
     del gains["m1"], worse["m1"]
     first, *_ = verdict_across(across_of(gained(gains, worse)))
