@@ -60,21 +60,29 @@ def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str
     if used and text is None and not left:
         raise DataError(f"{look.path}: no column is left to learn from", *(f"{look.path}: {line}" for line in lines))
     lines += _gaps(used)
-    lines += _codes({name: used[name] for name in used if name in left and name not in params.get("categories", ())})
+    left.difference_update(params.get("categories", ()))
+    lines += _codes({name: column for name, column in used.items() if name in left})
     return params, lines
 
 
 def _gaps(columns: Mapping[str, Column]) -> list[str]:
     """A line on the columns with missing values."""
-    shares = {name: (column.codes < 0).mean() for name, column in columns.items()}
-    gaps = [f"{name} {100 * share:.0f} %" for name, share in shares.items() if share]
-    return [f"missing: {names_text(gaps, 40)}"] if gaps else []
+    gaps = []
+    for name, column in columns.items():
+        share = (column.codes < 0).mean()
+        if share:
+            gaps.append(f"{name} {100 * share:.0f} %")
+    if not gaps:
+        return []
+    return [f"missing: {names_text(gaps, 40)}"]
 
 
 def _codes(columns: Mapping[str, Column]) -> list[str]:
     """A line on columns of few different whole numbers."""
-    few = [name for name, column in columns.items() if len(column.numbers) in _FEW]
-    codes = [name for name in few if not (columns[name].numbers % 1).any()]
+    codes = []
+    for name, column in columns.items():
+        if len(column.numbers) in _FEW and not (column.numbers % 1).any():
+            codes.append(name)
     if not codes:
         return []
     return [f"numbers of few values: {names_text(codes, 40)}; name those that are codes in `categories`"]
@@ -82,7 +90,8 @@ def _codes(columns: Mapping[str, Column]) -> list[str]:
 
 def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
     """What to say of a table whose domain and label are not named: its columns, and which these may be."""
-    most = min(_CODED, len(next(iter(columns.values())).codes) // MEASURED)
+    rows = len(next(iter(columns.values())).codes)
+    most = min(_CODED, rows // MEASURED)
     several = [name for name, column in columns.items() if 1 < len(column.texts) <= most]
     texts = [name for name in several if np.isnan(columns[name].numbers).all()]
     domain = _called(_DOMAINS, texts or several or ["COLUMN"], 0)
@@ -101,17 +110,20 @@ def _called(usual: Collection[str], names: Sequence[str], otherwise: int) -> str
 def _values_of(column: Column) -> str:
     if not column.texts:
         return "empty"
-    return f"{len(column.texts)} {'texts' if np.isnan(column.numbers).any() else 'numbers'}"
+    what = "texts" if np.isnan(column.numbers).any() else "numbers"
+    return f"{len(column.texts)} {what}"
 
 
 def parameters(options: Mapping[str, str]) -> dict[str, Any]:
     """What the user says of a file, as parameters of a dataset."""
     names = {"task": "mode", "test": "test_rows"}
-    given: dict[str, Any] = {names.get(name, name): value for name, value in options.items() if name != "unlabelled"}
+    given: dict[str, Any] = {names.get(name, name): value for name, value in options.items()}
+    given.pop("unlabelled", None)
     if not given.get("test_rows"):
         given.pop("test_rows", None)
     if "missing" in given:
-        given["missing"] = tuple(filter(None, given["missing"].split(",")))
+        texts = given["missing"].split(",")
+        given["missing"] = tuple(text for text in texts if text)
     return given
 
 
@@ -124,11 +136,13 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
         DataError: the file cannot be used, or it is in doubt how its labels are meant.
     """
     roles = data.roles()
-    domain, label = roles.domain.named, roles.label.named
+    domain = roles.domain.named
+    label = roles.label.named
     labels = {text: label.codes[domain.codes == place] for place, text in enumerate(domain.texts)}
     more: dict[str, Any] = {}
     notes: list[str] = []
-    if lacking := int((label.codes < 0).sum()):
+    lacking = int((label.codes < 0).sum())
+    if lacking:
         without = [text for text, of in labels.items() if len(of) > 1 and (of < 0).all()]
         what = f"{lacking} rows have no {roles.names[1]}{roles.hint(roles.label)}"
         if without:
@@ -148,16 +162,21 @@ def _useless(data: FromFile, roles: Roles, labels: Mapping[str, Array]) -> dict[
         DataError: a domain's one class may stand for no label.
     """
     label = roles.label.named
-    regression = is_regression(label.numbers[np.unique(label.codes[label.codes >= 0])], data.mode)
+    used = np.unique(label.codes[label.codes >= 0])
+    regression = is_regression(label.numbers[used], data.mode)
     kinds = {text: np.unique(of[of >= 0]).tolist() for text, of in labels.items()}
-    elsewhere = {code for of in kinds.values() if len(of) > 1 for code in of}
+    elsewhere: set[int] = set()
+    for codes_there in kinds.values():
+        if len(codes_there) > 1:
+            elsewhere.update(codes_there)
     useless: dict[str, str] = {}
     for text, codes in labels.items():
         if len(codes) == 1 or (codes >= 0).sum() == 1:
             useless[text] = f"one row: domain {text!r} has 1 row, such as a sum; this domain is left out"
         elif len(kinds[text]) == 1:
             (only,) = kinds[text]
-            what = f"domain {text!r} has one {'number' if regression else 'class'} alone, {label.texts[only]!r}"
+            kind = "number" if regression else "class"
+            what = f"domain {text!r} has one {kind} alone, {label.texts[only]!r}"
             if regression or only not in elsewhere:
                 remedy = f"if that stands for no label, {option({*roles.gaps, label.texts[only]})} makes a target"
                 raise DataError(f"{data.file}: {what}; {remedy} of the domain; otherwise remove its rows")
@@ -208,7 +227,8 @@ def identified(data: FromFile, given: Mapping[str, Any], lines: Sequence[str], n
     else:
         suite = comparison(labelled, methods, settings)
     task = f"classification, {len(classes)} classes" if classes else "regression"
-    what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
+    n_rows = sum(map(len, read.rows.values()))
+    what = f"{n_rows} rows of {len(read.rows)} domains, {task}"
     said = _how_much(data, read, given.get("drop", ()))
     return Identified(what, counts, notes, params | drawn, suite, doubts, said)
 
@@ -244,21 +264,28 @@ def _counts(read: Contents) -> dict[str, dict[str, int]]:
             counts[name] = dict(zip(read.classes, found, strict=True))
         else:
             counts[name] = {"rows": len(rows)}
-    return counts | {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
+    for name in read.unlabelled:
+        counts[name] = {NO_LABEL: len(read.rows[name])}
+    return counts
 
 
 def _how_much(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
     """How many rows and columns are read, and which are not."""
-    path, plan = Path(data.file), read.plan
-    line = f"read {sum(map(len, read.rows.values()))} of {len(read.y)} rows"
+    path = Path(data.file)
+    plan = read.plan
+    n_rows = sum(map(len, read.rows.values()))
+    line = f"read {n_rows} of {len(read.y)} rows"
     left: list[str] = []
     if plan is not None:
-        left = [*drop, *(name for name, _ in plan.dropped)]
+        left += drop
+        left += [name for name, _ in plan.dropped]
         used = len(plan.kinds) + (plan.text is not None)
         line += f", {used} of {used + len(left)} columns of inputs"
     if path.is_dir():
         left += not_read(path, data.reads())
-    return f"{line}; not read: {names_text(left, 40)}" if left else line
+    if not left:
+        return line
+    return f"{line}; not read: {names_text(left, 40)}"
 
 
 def _methods(read: Contents, labelled: int, *, given: bool, norm: bool) -> Recipes:

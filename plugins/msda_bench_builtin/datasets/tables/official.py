@@ -48,7 +48,11 @@ def tests_among(name: str, column: Column) -> tuple[str, ...]:
     Without a test, the validation part is it, as in folders `train` and `val`.
     """
     texts = {text: text.strip().casefold() for text in column.texts}
-    yes = _YES if _is_word("test", name) else _NO if _is_word("train", name) else set()
+    yes: set[str] = set()
+    if _is_word("test", name):
+        yes = _YES
+    elif _is_word("train", name):
+        yes = _NO
     for means, others in ((_TESTED, _TRAINED | _VALIDATED), (_VALIDATED, _TRAINED), (yes, _YES | _NO)):
         found = tuple(text for text, plain in texts.items() if plain in means)
         if 0 < len(found) < len(texts) and {*texts.values()} <= means | others:
@@ -62,10 +66,12 @@ def is_split(name: str, column: Column) -> bool:
         return False
     if tests_among(name, column):
         return True
+    if name.strip().casefold().replace("-", "_") not in _NAMES:
+        return False
     texts = {text.strip().casefold() for text in column.texts}
-    whole = bool(np.isfinite(column.numbers).all() and not (column.numbers % 1).any())
-    called = name.strip().casefold().replace("-", "_") in _NAMES
-    return called and (whole or bool(texts & (_TRAINED | _VALIDATED | _TESTED)) or texts <= {"true", "false"})
+    if texts & (_TRAINED | _VALIDATED | _TESTED) or texts <= {"true", "false"}:
+        return True
+    return bool(np.isfinite(column.numbers).all() and not (column.numbers % 1).any())
 
 
 def _is_word(word: str, name: str) -> bool:
@@ -82,15 +88,18 @@ def marked_by(path: Path, kind: str, text: str, columns: Mapping[str, Column]) -
         DataError: it does not say which values mean the test, or no row has one of them.
     """
     name, values = named_in(text, columns)
-    column, what = columns[name].named, f"{kind} {name!r}"
+    column = columns[name].named
+    what = f"{kind} {name!r}"
     tests = values or tests_among(name, column)
     held = names_text(sorted(map(repr, column.texts)), 6)
     if not tests:
         how = f"`test_rows: {name}=VALUE` (`--test {name}=VALUE`) names it, or several with commas between them"
         raise DataError(f"{path}: which value of {what} marks official test rows? {how}; it holds {held}")
-    plain = plain_texts([*tests, *column.texts], ())
-    wanted, texts = plain[: len(tests)], plain[len(tests) :]
-    if unknown := [test for test, form in zip(tests, wanted, strict=True) if form not in texts]:
+    forms = plain_texts([*tests, *column.texts], ())
+    wanted = forms[: len(tests)]
+    texts = forms[len(tests) :]
+    unknown = [test for test, form in zip(tests, wanted, strict=True) if form not in texts]
+    if unknown:
         raise DataError(f"{path}: `test_rows` names {unknown[0]!r}, but {what} holds {held}; correct it")
     means = tuple(text for text, form in zip(column.texts, texts, strict=True) if form in wanted)
     return Marked(column, what, means)

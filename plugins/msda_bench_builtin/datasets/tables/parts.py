@@ -56,10 +56,15 @@ def option(missing: Collection[str]) -> str:
 
 def missing_in(missing: Collection[str]) -> tuple[tuple[str, ...], dict[str, list[str]]]:
     """The texts that stand for missing values in every column, and those of one, written `COLUMN=TEXT`."""
+    everywhere: list[str] = []
     own: dict[str, list[str]] = {}
-    for name, _, text in (item.rpartition("=") for item in missing if "=" in item):
-        own.setdefault(name, []).append(text)
-    return tuple(item for item in missing if "=" not in item), own
+    for item in missing:
+        name, equals, text = item.rpartition("=")
+        if equals:
+            own.setdefault(name, []).append(text)
+        else:
+            everywhere.append(text)
+    return tuple(everywhere), own
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,12 @@ class Parts:
         others = {*self.classes} - {*masks}
         if any(map(_MASK.fullmatch, others)):
             masks = []
-        for what, names, more in (("domains", self.rows, []), ("classes", self.classes, masks), ("groups", groups, [])):
+        asked: list[tuple[str, Collection[str], list[str]]] = [
+            ("domains", self.rows, []),
+            ("classes", self.classes, masks),
+            ("groups", groups, []),
+        ]
+        for what, names, more in asked:
             pairs = [" and ".join(map(repr, same)) for same in alike(names)]
             if pairs:
                 yield f"{names_text(pairs, 3)} count as different {what}; write them alike if they are the same"
@@ -111,7 +121,11 @@ class Parts:
         if self.coded:
             what = f"{names_text(self.coded)} repeats far outside of all other labels, so it may stand for no label"
             yield f"{what}; {option({*self.gaps, *self.coded})} says so"
-        strange = [name for name, classes in alone.items() if len(classes) == len(np.unique(self.y[self.rows[name]]))]
+        strange = []
+        for name, classes in alone.items():
+            here = np.unique(self.y[self.rows[name]])
+            if len(classes) == len(here):
+                strange.append(name)
         if strange:
             remedy = "correct the labels, or remove the rows of these domains"
             yield f"domains without a class of another domain, {names_text(strange)}; {remedy}"
@@ -150,7 +164,9 @@ class Parts:
             elif name not in self.unlabelled:
                 none.append(name)
         line = f"official test rows: {names_text(some)}"
-        return f"{line}; none in {names_text(none)}, where each run draws its own" if none else line
+        if not none:
+            return line
+        return f"{line}; none in {names_text(none)}, where each run draws its own"
 
     def _one_sided(self, test: Array) -> Iterator[str]:
         """Classes of a domain that its official test rows, or all others of its rows, lack."""
@@ -188,7 +204,9 @@ _MASK = re.compile(r"-\d+|9{2,}")
 
 def may_be_missing(text: str) -> bool:
     """Whether a text that counts as a value looks like one that stands for none."""
-    return text not in MISSING_TEXTS and (not any(map(str.isalnum, text)) or text.casefold() in _LACKING)
+    if text in MISSING_TEXTS:
+        return False
+    return text.casefold() in _LACKING or not any(map(str.isalnum, text))
 
 
 def parts_of(roles: Roles, *, leave_out: Sequence[str], unlabelled: Unlabelled, mode: Mode) -> Parts:
@@ -212,7 +230,8 @@ def _coded(label: Column, rows: Array) -> tuple[str, ...]:
     """Numbers among those to predict that surely stand for a gap."""
     values, counts = np.unique(label.numbers[label.codes[rows]], return_counts=True)
     gaps = [gap.value for gap in gaps_among(values, counts) if gap.certain]
-    return tuple(text for text, number in zip(label.texts, label.numbers, strict=True) if number in gaps)
+    places = np.flatnonzero(np.isin(label.numbers, gaps))
+    return tuple(label.texts[place] for place in places)
 
 
 def _domains(

@@ -71,37 +71,41 @@ class Table(FromFile):
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
-        path, (_, columns) = Path(self.file), self.columns()
+        path = Path(self.file)
+        _, columns = self.columns()
         self._named(columns)  # which refuses a column with two of them
+        names = f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"
         return Roles(
             path,
             column(path, columns, self.domain, "domain"),
             column(path, columns, self.label, "label"),
             self._group(path, columns),
-            (f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"),
+            names,
             frozenset().union(*(of.gaps for of in columns.values())),
             self._marked(path, columns),
         )
 
     def read(self) -> Contents:
         """The table; see `FromFile`."""
-        path, (sha256, columns), parts = Path(self.file), self.columns(), self.parts()
+        path = Path(self.file)
+        sha256, columns = self.columns()
+        parts = self.parts()
         inputs = self._inputs(columns, parts)
         predictions = None
         if self.predictions is not None:
             given = column(path, columns, self.predictions, "predictions")
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
         plan = replace(plan_of(path, inputs, self.categories, self.text), gaps=self.gaps)
-        odd = [finding.line(answered=False) for finding in doubts_about(self.look(columns, parts), self.text)]
+        findings = doubts_about(self.look(columns, parts), self.text)
+        odd = [finding.line(answered=False) for finding in findings]
         x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
-        width, texts = plan.width, None
+        spec = InputSpec((plan.width,))
+        texts = None
         if self.text is not None:
-            x = with_words(x, inputs[self.text], self.ngrams, self.units)
-            width += self.words
-            texts = np.array([*inputs[self.text].texts, ""], object)[inputs[self.text].codes]
-        spec = InputSpec(
-            (width,), sparse=texts is not None, texts=texts is not None, beside=0 if texts is None else plan.width
-        )
+            words = inputs[self.text]
+            x = with_words(x, words, self.ngrams, self.units)
+            texts = np.array([*words.texts, ""], object)[words.codes]
+            spec = InputSpec((plan.width + self.words,), sparse=True, texts=True, beside=plan.width)
         read_table.cache_clear()  # since `contents` keeps the result
         return Contents(
             **vars(parts),
@@ -122,8 +126,11 @@ class Table(FromFile):
 
     def new_rows_reader(self, files: Files) -> NewRowsReader:
         """What reads tables with the same columns."""
-        read, (_, columns), parts = self.contents(), self.columns(), self.parts()
-        inputs, plan = self._inputs(columns, parts), read.plan
+        read = self.contents()
+        _, columns = self.columns()
+        parts = self.parts()
+        inputs = self._inputs(columns, parts)
+        plan = read.plan
         assert plan is not None  # noqa: S101 - a table has one
         named = {"domain": self.domain, "label": self.label, "predictions": self.predictions}
         read_table.cache_clear()
@@ -189,13 +196,17 @@ class Table(FromFile):
         sha256, columns = read_table(path, everywhere, self.domain, stamp(path, TABLES))
         if not own:
             return sha256, columns
-        return sha256, columns | {name: column(path, columns, name, "missing").without(name, own[name]) for name in own}
+        for name, texts in own.items():
+            held = column(path, columns, name, "missing")
+            columns = {**columns, name: held.without(name, texts)}
+        return sha256, columns
 
     def _group(self, path: Path, columns: Mapping[str, Column]) -> Column | None:
         """The column of groups; several, with commas between them, make a group of each combination."""
         if self.group is None:
             return None
-        return crossed([column(path, columns, name, "group") for name in names_in(self.group, columns)])
+        names = names_in(self.group, columns)
+        return crossed([column(path, columns, name, "group") for name in names])
 
     def _marked(self, path: Path, columns: Mapping[str, Column]) -> Marked | None:
         if self.test_rows is None:
@@ -205,18 +216,23 @@ class Table(FromFile):
 
     def look(self, columns: Mapping[str, Column], parts: Parts, *, says_test: bool = False) -> Look:
         """The columns of inputs and the rows, to be judged."""
-        alike, inputs = self.standardise == "domain", self._inputs(columns, parts)
+        inputs = self._inputs(columns, parts)
+        alike = self.standardise == "domain"
         look = Look.of(Path(self.file), inputs, parts, self.domain, alike=alike, says_test=says_test)
         return replace(look, fills=self.gaps == "fill")
 
     def _gaps(self) -> tuple[dict[str, Any], list[str]]:
         """The texts that stand for missing values, as `missing`, if some numbers among the inputs surely do."""
         look = self.look(self.columns()[1], self.parts())
-        found = [finding for finding in gaps_in(look, used_columns(look, self.text)) if finding.fate == "missing"]
-        if not found:
+        texts: list[str] = []
+        lines: list[str] = []
+        for finding in gaps_in(look, used_columns(look, self.text)):
+            if finding.fate == "missing":
+                texts += finding.column.split(",")
+                lines.append(finding.line(answered=True))
+        if not texts:
             return {}, []
-        texts = [text for finding in found for text in finding.column.split(",")]
-        return {"missing": (*sorted(look.gaps), *texts)}, [finding.line(answered=True) for finding in found]
+        return {"missing": (*sorted(look.gaps), *texts)}, lines
 
     def has_no_blanks(self) -> bool:
         """Whether the text is of a script that puts no blanks between words."""
@@ -226,7 +242,8 @@ class Table(FromFile):
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
-        path, roles = Path(self.file), self._named(columns)
+        path = Path(self.file)
+        roles = self._named(columns)
         if self.inputs and self.drop:
             raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
         text = () if self.text is None else (self.text,)
