@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from msda_bench.functional import codes_of, share_told
+from msda_bench.functional import codes_of, share_told, told_by, told_by_neighbours
 
 
 def test_a_code_names_the_most_frequent_class_of_its_rows():
@@ -31,3 +31,17 @@ def test_numbers_become_codes_in_their_order_and_nan_has_its_own():
     assert np.bincount(codes).tolist() == [50] * 20
     assert (np.diff(codes[np.argsort(many)]) >= 0).all()
     assert len(np.unique(codes_of(np.append(np.zeros(900), many[:100])))) < 20
+
+
+def test_what_is_told_counts_beside_what_is_right_without_it():
+    of = np.repeat([0, 1], [30, 10])
+    told, nothing = told_by(of, of), told_by(np.zeros(40, int), of)
+    assert (told, nothing) == ((1.0, 0.75), (0.75, 0.75))
+    assert told.exceeds(0.99)
+    assert not nothing.exceeds(0)
+
+
+def test_rows_in_the_order_of_their_classes_are_told_by_the_row_before():
+    of = np.repeat([0, 1], [30, 10])
+    assert told_by_neighbours(of) == pytest.approx((38 / 39, 0.625))
+    assert told_by_neighbours(of[np.random.default_rng(0).permutation(40)]).share < 0.8
