@@ -80,10 +80,14 @@ def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
     for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for path in (Path(parent, name) for name in folders):
+        for name in folders:
+            path = Path(parent, name)
             if path.is_symlink() and Path(parent).resolve().is_relative_to(path.resolve()):
                 raise OSError(errno.ELOOP, "it leads back to a folder above it", str(path))
-        for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
+        for name in sorted(names):
+            if name.startswith("."):
+                continue
+            path = Path(parent, name)
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):  # such as a pipe, which could block for ever
                 raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
@@ -127,7 +131,8 @@ def seal(path: Path, digest: str) -> None:
     Raises:
         OSError: the checksum cannot be written.
     """
-    write(seal_of(path), " ".join(map(str, (digest, *_state(path.stat())))).encode())
+    words = [digest, *map(str, _state(path.stat()))]
+    write(seal_of(path), " ".join(words).encode())
 
 
 def is_intact(path: Path, *, read: bool = False) -> bool:

@@ -105,7 +105,8 @@ class Frozen:
             raise DataError(f"backbone {self.backbone.name} reads texts, and the dataset gives none")
         contents = [text.encode(errors="replace") for text in texts]
         width = max([1, *map(len, contents)])
-        return np.array(contents, f"S{width}").view(np.uint8).reshape(len(contents), width)
+        filled_up = np.array(contents, f"S{width}")
+        return filled_up.view(np.uint8).reshape(len(contents), width)
 
     def _checked(self, x: Inputs) -> Array:
         if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:

@@ -59,11 +59,13 @@ def folders() -> Folders:
 
 def absent(files: Iterable[File], where: Folders) -> list[File]:
     """The files that are in no data folder and that `msda-bench data fetch` can fetch."""
-    return [
-        file
-        for file in files
-        if not isinstance(file.origin, ByHand) and not any(path.exists() for path in where.candidates(file))
-    ]
+    found = []
+    for file in files:
+        if isinstance(file.origin, ByHand):
+            continue
+        if not any(path.exists() for path in where.candidates(file)):
+            found.append(file)
+    return found
 
 
 def describe_absent(missing: Mapping[str, Iterable[File]], where: Folders, *, by_name: bool = True) -> str:
@@ -76,7 +78,10 @@ def describe_absent(missing: Mapping[str, Iterable[File]], where: Folders, *, by
     """
     files = {name: tuple(dict.fromkeys(some)) for name, some in missing.items()}
     every = tuple(dict.fromkeys(file for some in files.values() for file in some))
-    parts = f" ({'; '.join(f'{name}: {_amount(some)}' for name, some in files.items())})" if len(files) > 1 else ""
+    parts = ""
+    if len(files) > 1:
+        each = [f"{name}: {_amount(some)}" for name, some in files.items()]
+        parts = f" ({'; '.join(each)})"
     command = f"run `msda-bench data fetch {' '.join(files)}`, " if by_name else ""
     return (
         f"data of {', '.join(files)} are missing: {_amount(every)} to fetch{parts}, not in {where}; "
@@ -87,13 +92,20 @@ def describe_absent(missing: Mapping[str, Iterable[File]], where: Folders, *, by
 def _amount(files: tuple[File, ...]) -> str:
     known = [file.size for file in files if file.size is not None]
     unknown = len(files) - len(known)
-    sizes = [_size(sum(known))] if known else []
-    sizes += [f"{unknown} of unknown size" if known else "size unknown"] if unknown else []
-    return f"{len(files)} file{'' if len(files) == 1 else 's'}, {' and '.join(sizes)}"
+    sizes = []
+    if known:
+        sizes.append(_size(sum(known)))
+    if unknown:
+        sizes.append(f"{unknown} of unknown size" if known else "size unknown")
+    plural = "" if len(files) == 1 else "s"
+    return f"{len(files)} file{plural}, {' and '.join(sizes)}"
 
 
 def _size(count: int) -> str:
-    return next((f"{count / unit:.1f} {name}" for name, unit in _UNITS if count >= unit), f"{count} bytes")
+    for name, unit in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
 
 
 def _below(folder: Path, file: File) -> Path:

@@ -23,7 +23,10 @@ _CHUNK = 1024
 
 def digests(x: Inputs) -> Array:
     """A number for each row, (n,) uint64, that only equal rows share: a digest of its bytes, text, or stored values."""
-    numbers = [int.from_bytes(hashlib.blake2b(row, digest_size=8).digest()) for row in _contents(x)]
+    numbers = []
+    for row in _contents(x):
+        digest = hashlib.blake2b(row, digest_size=8).digest()
+        numbers.append(int.from_bytes(digest))
     return np.array(numbers, np.uint64)
 
 
@@ -34,7 +37,8 @@ def _contents(x: Inputs) -> Iterator[bytes]:
         x.sum_duplicates()
         x.eliminate_zeros()
         for first, last in itertools.pairwise(x.indptr):
-            yield x.indices[first:last].astype(np.int64).tobytes() + x.data[first:last].tobytes()
+            columns = x.indices[first:last].astype(np.int64)
+            yield columns.tobytes() + x.data[first:last].tobytes()
     elif x.dtype == object:
         for text in x:
             yield str(text).encode(errors="surrogatepass")
@@ -121,7 +125,8 @@ def _images(x: Array) -> Array:
         return np.empty((0, 1), np.float32)
     chunks = [_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)]
     rows = np.concatenate(chunks)
-    rows = np.nan_to_num(rows - rows.mean(0, dtype=np.float64)).astype(np.float32)
+    mean = rows.mean(0, dtype=np.float64)
+    rows = np.nan_to_num(rows - mean).astype(np.float32)
     rows -= rows.mean(1, keepdims=True)
     lengths = _positive(np.sqrt(_squares(rows)))
     return cast("Array", rows / lengths[:, None])

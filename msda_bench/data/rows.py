@@ -24,7 +24,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -115,7 +115,9 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
         array: Array = np.lib.format.open_memmap(path, mode="r")
     except Exception:  # noqa: BLE001 - just removed, or of another layout, where numpy may raise anything
         return None
-    return array if array.shape == (len(rows.rows), *rows.shape) and array.dtype == rows.dtype else None
+    if array.shape != (len(rows.rows), *rows.shape) or array.dtype != rows.dtype:
+        return None
+    return array
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,9 @@ class Part:
 
     def pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
         """The bytes of its rows in its file, some at a time."""
-        size = len(self.rows.rows) * math.prod(self.rows.shape) * np.dtype(self.rows.dtype).itemsize
+        rows = self.rows
+        numbers = len(rows.rows) * math.prod(rows.shape)
+        size = numbers * np.dtype(rows.dtype).itemsize
         while size and (piece := stream.read(min(size, 1 << 20))):
             size -= len(piece)
             yield piece
@@ -158,12 +162,17 @@ def _make(path: Path, rows: Rows, processes: int) -> None:
     parts = list(_parts(folder, replace(rows, rows=listed)))
     missing = [part for part in parts if not part.is_whole()]
     useful = math.ceil(len(listed) / _PER_PART)  # to start a process takes as long as many rows
-    made = _made(missing, min(processes, len(missing), rows.processes or processes, useful), len(listed))
-    for line in _lines(note for part in made for note in part.notes):
+    processes = min(processes, rows.processes or processes, len(missing), useful)
+    notes: list[tuple[str, str]] = []
+    faults: list[tuple[str, str]] = []
+    for made in _made(missing, processes, len(listed)):
+        notes += made.notes
+        faults += made.faults
+    for line in _lines(notes):
         _log.warning("%s", printable(line, LONGEST_LINE))
-    remedy = "replace or remove them, then run the same command again: only what is missing is made"
-    if faults := [f"{line}; {remedy}" for line in _lines(fault for part in made for fault in part.faults)]:
-        raise DataError(*faults)
+    if faults:
+        remedy = "replace or remove them, then run the same command again: only what is missing is made"
+        raise DataError(*(f"{line}; {remedy}" for line in _lines(faults)))
     for left in leftovers(path):  # of a killed process, since this one holds the lock
         left.unlink(missing_ok=True)
     digest = hashlib.sha256()
@@ -179,8 +188,9 @@ def _make(path: Path, rows: Rows, processes: int) -> None:
 
 def _abandoned(folder: Path) -> list[Path]:
     """Parts of arrays that were begun long ago and never finished."""
+    oldest = time.time() - _KEPT
     with contextlib.suppress(OSError):
-        return [path for path in folder.iterdir() if path.stat().st_mtime < time.time() - _KEPT]
+        return [path for path in folder.iterdir() if path.stat().st_mtime < oldest]
     return []
 
 
@@ -188,16 +198,23 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
     """Rows of an array as parts of the file from which it is mapped; one in memory is written to `path` temporarily."""
     if isinstance(rows, tuple):
         return rows, []
+    if isinstance(rows, np.memmap) and _is_as_in_its_file(rows):
+        return _places(rows, str(rows.filename), rows.offset), []
+    with written(path) as stream:
+        stream.write(np.ascontiguousarray(rows).data)
+    return _places(rows, str(path), 0), [path]
+
+
+def _is_as_in_its_file(rows: np.memmap[Any, Any]) -> bool:
+    """Whether rows are mapped as they lie in their file; with mode "c", copy on write, it may have other contents."""
     base: object = rows.base
-    # With mode "c", copy on write, the file may have other contents.
-    if isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.mode != "c" and rows.flags.c_contiguous:
-        file, start, copy = str(rows.filename), rows.offset, []
-    else:
-        with written(path) as stream:
-            stream.write(np.ascontiguousarray(rows).data)
-        file, start, copy = str(path), 0, [path]
+    return isinstance(base, mmap.mmap) and rows.mode != "c" and rows.flags.c_contiguous
+
+
+def _places(rows: Array, file: str, start: int) -> tuple[Row, ...]:
+    """Where each row of an array lies in a file."""
     size = rows[0].nbytes
-    return tuple(Row(str(place), file, start + place * size, size, 0) for place in range(len(rows))), copy
+    return tuple(Row(str(place), file, start + place * size, size, 0) for place in range(len(rows)))
 
 
 def _contents(rows: Rows, parts: Iterable[Part]) -> Iterator[bytes]:
@@ -236,7 +253,8 @@ def _made(parts: Sequence[Part], processes: int, total: int) -> list[Made]:
         for worker in free:
             stack.callback(worker.kill)
         bar = stack.enter_context(Progress(*columns, console=console, transient=True, disable=not console.is_terminal))
-        task = bar.add_task("", total=total, completed=total - sum(len(part.rows.rows) for part in parts))
+        to_make = sum(len(part.rows.rows) for part in parts)
+        task = bar.add_task("", total=total, completed=total - to_make)
         waiting = collections.deque(parts)
         running: dict[Future[Made], tuple[Part, Worker]] = {}
         while waiting or running:

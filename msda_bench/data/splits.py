@@ -55,9 +55,13 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
     """
     run = (data.name, target, seed)
     by_class = data.stratify if data.task.has_classes else False
-    rows = {name: _Rows.of(run, name, domain, by_class) for name, domain in domains.items()}
+    rows: dict[str, _Rows] = {}
+    sizes: dict[str, tuple[int, int]] = {}
+    for name, domain in domains.items():
+        rows[name] = _Rows.of(run, name, domain, by_class)
     _check_shared(data, rows.values())
-    sizes = {name: counts(data, name, target, extent_of(domain)) for name, domain in domains.items()}
+    for name, domain in domains.items():
+        sizes[name] = counts(data, name, target, extent_of(domain))
     train, test = _of_target(data, target, rows[target], *sizes[target])
     tested = rows[target].groups_of(test)
     training = {target: train}
@@ -74,7 +78,8 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
             continue
         _, held_out = sizes[name]
         left = rows[name].left_by(training[name])
-        splits[name] = Split(training[name], rows[name].outside(used, left)[:held_out])
+        unseen = rows[name].outside(used, left)
+        splits[name] = Split(training[name], unseen[:held_out])
     return splits
 
 
