@@ -35,7 +35,7 @@ def listing(*, names: Sequence[str]) -> int:
 
 
 def _declarations(choice: Configured[Any], *, whole: bool) -> tuple[str, ...]:
-    """What a dataset says of itself, with `whole` all of its domains, and how many of its files are here, in words."""
+    """Describes a dataset, with `whole` all of its domains, and how many of its files are here."""
     dataset, where = choice.component, data.folders()
     with choice.entry.plugin_errors("cannot be inspected"):
         domains, task, files = tuple(map(str, dataset.domains)), dataset.task, tuple(dataset.files)

@@ -1,4 +1,4 @@
-"""What `msda-bench run SUITE --dry-run` answers: what is stored, the hours of the rest, and what it could find."""
+"""`msda-bench run SUITE --dry-run`: stored runs, hours for the others, and how small a gain could be found."""
 
 from __future__ import annotations
 

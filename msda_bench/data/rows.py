@@ -240,7 +240,7 @@ def _parts(folder: Path, rows: Rows) -> Iterator[Part]:
 
 
 def _made(parts: Sequence[Part], processes: int, total: int) -> list[Made]:
-    """What the processes report on each part; the first error stops them all."""
+    """The reports of the processes on each part; the first error stops all of them."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -84,7 +84,7 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
 
 
 def whole_splits(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
-    """All examples of each domain, to train on, but for official test examples; none is tested or held out.
+    """All examples of each domain for training, except official test examples; none is tested or held out.
 
     Examples come in the order in which `split` would take them where they have no groups.
     """
@@ -164,7 +164,7 @@ class _Rows:
         return np.unique(self.groups[rows])
 
     def outside(self, groups: Array, rows: Array) -> Array:
-        """Those of the given rows that are in other groups."""
+        """The given rows without those in these groups."""
         if self.groups is None:
             return rows
         return rows[~np.isin(self.groups[rows], groups)]

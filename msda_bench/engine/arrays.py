@@ -35,7 +35,7 @@ _WIDE = 1_000_000
 _FLOAT, _INT = 4, 8
 """Bytes of a number in a batch, and of a row's place."""
 _COPIES = 4
-"""Of each weight in training: itself, its gradient, and two of the optimizer's."""
+"""Numbers held for each weight in training: itself, its gradient, and two of the optimizer's."""
 
 
 @dataclass(frozen=True, eq=False)

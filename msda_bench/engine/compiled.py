@@ -183,7 +183,7 @@ class _Compiled:
                 parameter.grad.add_(offsets[id(parameter)], alpha=decay)
 
     def _gradients(self) -> Iterator[tuple[int, Array]]:
-        """Of each parameter that has one, its place and its gradient, flat."""
+        """For each parameter with a gradient its place and the flat gradient."""
         for place, parameter in enumerate(self._parameters):
             if parameter.grad is not None:
                 yield place, flat(parameter.grad, parameter).numpy()

@@ -36,7 +36,7 @@ _Model: TypeAlias = Program | FittedModel
 
 
 def evaluate(runs: Sequence[Run], model: _Model, results: Sequence[TrainingResult]) -> list[Record]:
-    """The record of each run of a trained program, but for its timing and the device."""
+    """The record of each run of a trained program, without its timing and device."""
     if all(result.diverged_in is not None for result in results):
         return [_diverged(run, result) for run, result in zip(runs, results, strict=True)]
     tested = model.apply([run.prepared.test.x for run in runs])
@@ -79,7 +79,7 @@ def evaluate_diverged(run: Run, why: str) -> Record:
 
 
 def _validated(runs: Sequence[Run], model: _Model) -> list[list[Predictions]]:
-    """What the validators of each run see; the target alone where only its labels or a correction ask for it."""
+    """The predictions that each run's validators see; only the target's if no validator needs the sources'."""
     components = runs[0].components
     holds_out = components.scheme.needs_target_labels and components.scheme.target_holdout
     if not (components.validators or holds_out or runs[0].cell.prior_correction is not None):
@@ -92,7 +92,7 @@ def _validated(runs: Sequence[Run], model: _Model) -> list[list[Predictions]]:
 
 
 def _correction(run: Run, result: TrainingResult, seen: Sequence[Predictions]) -> Tensor | None:
-    """What the run's cell has added to its logits for the target, because of other shares of classes there."""
+    """The correction of a run's logits for the target's class shares; None if its suite asks for none."""
     if run.cell.prior_correction is None:
         return None
     shares = class_shares(run, result)
@@ -237,7 +237,7 @@ def _predicted(run: Run, outputs: Tensor) -> dict[str, NDArray[Any]]:
 
 
 def source_labels(run: Run) -> NDArray[np.generic]:
-    """What the answers for a target without labels can be compared with, a row for each source.
+    """The labels of the sources, for comparison with predictions on a target without labels: a row for each source.
 
     That is how many training examples each class has, or the least and the largest label.
     """

@@ -41,7 +41,7 @@ from msda_bench.suite.run_spec import RunSpec
 
 @component
 class Described(Dataset):
-    """What a stored model needs to know of its data, without the files of these."""
+    """A description of the data that a stored model needs, without their files."""
 
     name = "described"
 

@@ -84,7 +84,7 @@ def fused_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
 
 
 class _Dropout(torch.autograd.Function):
-    """Of x (*lead, ...) with keys (*lead, 2)."""
+    """Dropout of x (*lead, ...) with keys (*lead, 2)."""
 
     @staticmethod
     def forward(x: Tensor, key: Tensor, rate: float) -> Tensor:

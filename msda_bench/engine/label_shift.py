@@ -1,4 +1,4 @@
-"""What a suite changes in labels: shuffled ones of a source, other shares of classes, and the correction for these."""
+"""Changes of labels that a suite asks for: shuffled labels, shifted class shares, and the correction for a shift."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _first(rows: Array, labels: Array, most: Array) -> Array:
 
 
 def correction(outputs: Tensor, shares: Tensor) -> Tensor:
-    """What to add to logits so that they fit the target's shares: log of estimated over training shares, (classes,).
+    """The correction of logits for the target's class shares: log of estimated over training shares, (classes,).
 
     The target's shares are estimated by EM (Saerens, Latinne and Decaestecker 2002): they maximise the likelihood of
     the examples if the class-conditional distributions are those of training, and the predicted probabilities are

@@ -46,7 +46,7 @@ class Trainable(NamedTuple):
 
     @property
     def learning(self) -> list[Tensor]:
-        """Those that get a gradient, the bags' weights among them."""
+        """The tensors that get a gradient, including the bags' weights."""
         weights = [*self.parameters, *(bag.weight for bag in self.bags)]
         return [value for value in weights if value.requires_grad]
 
@@ -179,7 +179,7 @@ def _fast(name: str, params: Mapping[str, Any]) -> bool:
 
 
 def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
-    """Of the parameters that a compiled step takes, of the others, and of each bag."""
+    """Optimisers for the parameters with a compiled step, for the others, and for each bag."""
     compiled: list[Tensor] = []
     plain: list[Tensor] = []
     bags: list[BagLinear] = []

@@ -121,7 +121,7 @@ class Preparer:
         domains: Mapping[str, DomainData],
         splits: Mapping[str, Split],
     ) -> Picker:
-        """What takes rows of these domains, through features that are learned from their training rows."""
+        """A picker of rows of these domains, with features learned from their training rows."""
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:
             features = replace(features, columns=frozen.beside)

@@ -164,7 +164,7 @@ class Prepared:
     def labelled(self, scheme: SchemeBase) -> tuple[int, Tensor]:
         """How many of the target's training examples give an oracle their labels, and which of the others score it.
 
-        The first ones are learned from. Those that score are the rest, but for groups that are learned from.
+        It learns from the first ones. The others score it, except those in groups that it learns from.
 
         Returns:
             The number, and (m,) int64 places among the target's training examples; 0 and none for an honest scheme.

@@ -88,7 +88,7 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _carried_sizes(run: Run) -> tuple[object, ...]:
-    """What the shapes of a run's carried tensors and of its pass over the target can depend on."""
+    """The sizes that determine the shapes of a run's carried tensors and of its pass over the target."""
     scheme = run.components.scheme
     carries = any(overrides(scheme, hook) for hook in ("carry", "at_stage", "at_epoch"))
     if not carries and not scheme.target_statistics:
@@ -116,7 +116,7 @@ class CudaMemory:
         self._device = device
 
     def free(self) -> int:
-        """What the driver has free, and torch's allocator holds unused."""
+        """The bytes that are free in the driver, or held unused by torch's allocator."""
         torch.cuda.empty_cache()
         return int(torch.cuda.mem_get_info(self._device)[0])
 

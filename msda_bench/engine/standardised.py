@@ -38,7 +38,7 @@ class Scale:
 
     @classmethod
     def of(cls, rows: Inputs, beside: int = 0, mask: int = 0) -> Scale:
-        """Of the training rows of one domain; numbers that are not finite do not count.
+        """The scale of the training rows of one domain; numbers that are not finite do not count.
 
         Raises:
             DataError: the rows are no numbers.
@@ -108,7 +108,7 @@ def _with_gaps(rows: Array, mask: int) -> Array:
 
 
 def _of_words(words: csr_matrix) -> Array:
-    """What each column of a sparse matrix is divided by."""
+    """The divisor of each column of a sparse matrix."""
     rows, width = words.shape
     values = words.astype(np.float64)
     values.sum_duplicates()

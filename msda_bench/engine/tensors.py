@@ -222,7 +222,7 @@ def device_of(examples: Examples) -> torch.device:
 
 
 def dense(examples: Numbers) -> Tensor:
-    """The same examples as a dense tensor."""
+    """Examples as a dense tensor."""
     return examples.to_dense() if isinstance(examples, SparseRows) else examples
 
 
@@ -259,7 +259,7 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, labels: Array) -> Unit:
-        """Of the (n,) labels of the sources' training rows; equal ones are only moved."""
+        """The unit of the (n,) labels of the sources' training rows; if all are equal, they are only centred."""
         y = labels.astype(np.float64)
         deviation = float(y.std()) if y.min() < y.max() else 1.0
         return cls(float(y.mean()), deviation)

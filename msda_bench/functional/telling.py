@@ -10,7 +10,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 _FEWEST = 5
 """Rows with the same code, from which on it tells something."""
 _BINS = 20
-"""Of numbers with more different values."""
+"""The number of bins for columns with more different values."""
 
 
 class Told(NamedTuple):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MissingRuns:
-    """What a result folder lacks of a plan.
+    """The runs of a plan that a result folder lacks.
 
     Attributes:
         plan: everything that the suite asks for.

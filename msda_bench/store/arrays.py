@@ -79,12 +79,12 @@ class Arrays:
         self._stamp = NOT_THERE
 
     def names(self) -> set[str]:
-        """All of them; raises a StoreError if not all can be read."""
+        """The names of all arrays; a StoreError if some cannot be read."""
         self.refuse_unread()
         return {*self.loose(), *self._members}
 
     def loose(self) -> list[str]:
-        """Those that are not sealed."""
+        """The names of arrays that are not in the archive yet."""
         return sorted(path.name for path in self._loose.glob("[0-9a-f]*.npz"))
 
     def add(self, name: str, data: bytes) -> None:

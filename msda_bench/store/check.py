@@ -1,4 +1,4 @@
-"""What goes through every record of a result folder: a check of all, and a copy into another folder."""
+"""Checks every record of a result folder, and copies records into another folder."""
 
 from __future__ import annotations
 
@@ -24,13 +24,19 @@ _Places = Mapping[str, Sequence[tuple[PlannedRun, Experiment]]]
 
 @dataclass
 class Verified:
-    """The contents of a result folder: intact results, attempts without one, and leftovers removed now.
+    """The contents of a result folder.
 
-    `unfinished` has a line for each leftover of a process of which nothing is known here, `blocking` one for each that
-    keeps the folder from being sealed. `conflicts` has one for each cell with another result than the one that counts,
-    `bad` one for each record that is damaged, or in another place of plan.json than its cell is of. `unplanned` has one
-    for each record that plan.json does not name, as after a change of the suite. `made_on` counts the records by what
-    they say they were made on, `without` those that lack their arrays, by kind.
+    Attributes:
+        records: intact results.
+        failures: intact attempts without a result.
+        removed: unfinished files of dead processes, which were removed.
+        conflicts: a line for each run with a result that differs from the one that counts.
+        unfinished: a line for each unfinished file of a process that may run elsewhere.
+        blocking: a line for each such file that prevents sealing.
+        bad: a line for each record that is damaged, or listed in plan.json as another run.
+        unplanned: a line for each record that plan.json does not list, as after a change of the suite.
+        made_on: the number of records by system and device.
+        without: the number of records that lack their arrays, by kind.
     """
 
     records: int = 0
@@ -114,7 +120,7 @@ def _faults(store: Store, stored: RecordSummary, verified: Verified, places: _Pl
 
 
 def _misplaced(record: Record, places: Sequence[tuple[PlannedRun, Experiment]]) -> Iterator[str]:
-    """What is wrong with each place that the plan gives the record and that its cell is not of."""
+    """Lines on the places in plan.json that do not match the record's run."""
     cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
     for place, table in places:
         planned = table.dataset, place.target, place.seed

@@ -29,7 +29,7 @@ SCHEMA = 1
 LIMIT = 1 << 26
 """The maximum size of a record's line in bytes."""
 _UNMATCHED = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What reading JSON that does not match its schema raises."""
+"""The errors raised for JSON that does not match its schema."""
 _EMPTY = Raw(b"")
 _NOTHING: dict[str, Any] = {}
 """The empty dict of all records, which nobody changes."""
@@ -43,7 +43,7 @@ class _ComponentFields(Struct, frozen=True):
 
 
 class _RunFields(Struct, frozen=True):
-    """What tables read of a run; its other fields, which are only shown, may have any value."""
+    """The fields of a run that tables read; the others are only shown and may have any value."""
 
     dataset: _ComponentFields | None = None
     target: Text = ""
@@ -54,7 +54,7 @@ class _RunFields(Struct, frozen=True):
 
 
 class Provenance(Struct, frozen=True):
-    """What is read of a record's provenance; other fields may hold anything."""
+    """The fields of a record's provenance that are read; others may hold anything."""
 
     device: Text | None = None
     device_name: Text | None = None
@@ -83,10 +83,10 @@ class _Tested(Struct, frozen=True, gc=False):
 
 
 class RecordSummary(Struct, frozen=True, gc=False):
-    """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records.
+    """The fields of a record that tables need.
 
-    `cell` is empty once its parts are read. `digest` is the sha256 of the line, by which equal lines are known, as 64
-    hexadecimal digits.
+    `dataset` and `provenance` stay JSON, since most records share them. `cell` is empty once its parts have been read.
+    `digest` is the sha256 of the line, which identifies equal lines, as 64 hexadecimal digits.
     """
 
     key: Digest

@@ -1,4 +1,4 @@
-"""Lists the members of a zip archive, and of those that stand before it in the file, as where `cat` joined them."""
+"""Lists the members of a zip archive, and of archives before it in the same file, as after joining them by `cat`."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def _expanded(member: Member | bytes) -> bytes:
 
 
 def _inflate(file: SealedFile, at: int) -> tuple[bytes, int, str]:
-    """What the gzip member at a place expands to, the place after it, and what is wrong with it, if anything."""
+    """Expands the gzip member at a place; returns its bytes, the place after it, and a fault if it is damaged."""
     inflater, parts = zlib.decompressobj(wbits=31), list[bytes]()
     try:
         while not inflater.eof:

@@ -28,7 +28,7 @@ Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Saved: TypeAlias = dict[Annotated[str, Meta(pattern="^(predictions|target_predictions|weights)$")], Digest]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
-"""Statuses that running the cell again would give again; the rest are failures."""
+"""Statuses that would repeat if the run were trained again; the others are failures."""
 _ROUNDING, _TINY = 1e-6, 1e-290
 """How far sums may be apart for rounding, relatively, and where they are too small for that."""
 LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
@@ -39,7 +39,7 @@ LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared
 class Outcome:
     """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression.
 
-    A target without labels has n_test 0 and nothing else: what nobody can count.
+    For a target without labels n_test is 0 and everything else None, since nothing can be counted.
 
     The other fields are None in records from before they existed: `confusion` for classification, sorted triples (true
     class, predicted class, examples); for regression the sums of absolute errors, of labels and of their squares.
@@ -99,7 +99,7 @@ class Outcome:
 
 
 class Counts(Struct, frozen=True, gc=False):
-    """What tables need of an outcome."""
+    """The fields of an outcome that tables need."""
 
     n_test: Count | None = None
     n_correct: Count | None = None

@@ -6,8 +6,8 @@ results/<suite>/plan.json           what the suite asks for
                 arrays.zip          the arrays kept with records, sealed; while a run lasts, arrays/*.npz
                 commands.txt        the commands that made it, one a line
 
-Of the results of a cell the first counts: the sealed file comes before the logs, and logs come in the order of their
-names. Equal later ones mean nothing; a different one is a conflict, which is named and kept. Failures never block a
+The first result of a run counts: the sealed file comes before the logs, and logs come in the order of their names.
+Later equal results are ignored; a different one is a conflict, which is reported and kept. Failures never block a
 result.
 """
 
@@ -57,7 +57,7 @@ _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
 _MOST_LINES = 20
 """The maximum number of damaged lines that are named of a file."""
 _NO_FILE = {errno.ELOOP: NO_LINK, errno.EINVAL: "is not a regular file"}
-"""What may stand in a file's place, and is named but does not keep the others from being read."""
+"""Errors of a file that are reported without stopping; the other files are still read."""
 
 
 class DamagedPlanError(StoreError):
@@ -78,7 +78,7 @@ class Store:
         failures: the attempts at a cell without a result, oldest first, by key.
         damaged: the keys named in damaged lines of cells.
         faults: a line for each damaged place since `drain_warnings`.
-        unread: the files with a damaged place, but for logs that only end in an unfinished line.
+        unread: the damaged files, except logs whose last line alone is unfinished.
         lines: the line of each record, by its digest.
 
     Raises:
@@ -96,7 +96,7 @@ class Store:
         self.unread: set[Path] = set()
         self.lines: dict[bytes, Line] = {}
         self._later: dict[str, list[RecordSummary]] = {}
-        # Of each file its stamp when it was read, and where what is new in a log will begin.
+        # For each file its stamp when it was read, and the place in a log where new lines will begin.
         self._known = {} if sealed else {folder / SEALED: (stamp(folder / SEALED), 0)}
         self._writer = Writer(folder)
 

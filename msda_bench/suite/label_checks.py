@@ -40,7 +40,7 @@ def _of_label_users(experiment: ResolvedExperiment, what: str) -> Issues:
 
 
 def _no_labels(experiment: ResolvedExperiment) -> Issues:
-    """What needs labels of a target that has none."""
+    """The parts of an experiment that need labels of a target without any."""
     data, select = experiment.data, experiment.file.select
     lacking = [target for target in experiment.targets if target in data.unlabelled_domains]
     if not lacking:

@@ -155,7 +155,7 @@ def _by_criterion(by: str) -> str:
 
 
 def label_shift_of(data: Dataset) -> str | None:
-    """Whose shares of classes a suite changes, and how, in words."""
+    """Describes which domain's class shares a suite changes, and how."""
     if not isinstance(data.label_shift, Mapping):
         return None
     domain = data.label_shift["domain"]

@@ -136,7 +136,7 @@ Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema({"anyOf
 Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema({"anyOf": _DOMAINS})]
 _VALUES = {"type": "array", "minItems": 1, "uniqueItems": True}
 Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_VALUES)]
-"""Of one parameter: plain JSON values, or names with parameters, all different and equally likely."""
+"""The choices for one parameter: plain JSON values, or names with parameters, all different and equally likely."""
 
 
 def _comparison(raw: Any) -> Comparison:
