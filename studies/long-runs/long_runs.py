@@ -244,14 +244,14 @@ def written(rows: pd.DataFrame) -> list[str]:
     """The table as lines of Markdown: a line for each change, a column for each task."""
     lines = ["| change | " + " | ".join(f"`{task}`" for task in TASKS) + " |", "|---" * (1 + len(TASKS)) + "|"]
     for change in (*CHANGES, OTHER_SEEDS):
-        its = rows[rows["change"] == change].set_index("task")
-        cells = [_cell(its.loc[task]) if task in its.index else "" for task in TASKS]
+        its = {row["task"]: row for row in rows.to_dict("records") if row["change"] == change}
+        cells = [_cell(its[task]) if task in its else "" for task in TASKS]
         if any(cells):
             lines.append(f"| {change} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _cell(row: pd.Series[Any]) -> str:
+def _cell(row: Mapping[Any, Any]) -> str:
     """Such as `2/6, MCC -2.2 (2.7), 10`."""
     largest = f"{row['method']} {row['difference']:+.1f} ({row['sd']:.1f})"
     return f"{row['ranks']}/{row['methods']}, {largest}, {row['seeds']}"
