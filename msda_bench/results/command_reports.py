@@ -23,7 +23,8 @@ from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import all_ok, folder_lines, is_whole
 from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import Line, Report, Section
-from msda_bench.results.verdict import conclusion, how_to_read, verdict_across
+from msda_bench.results.verdict import conclusion, how_to_read
+from msda_bench.results.verdict_across import verdict_across
 
 
 def folder_report(

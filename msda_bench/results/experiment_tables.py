@@ -29,7 +29,8 @@ from msda_bench.results.leaderboard import Analysis, Row, rows_of_mean
 from msda_bench.results.notes import Note
 from msda_bench.results.report import BEST_MARK, Column, Table
 from msda_bench.results.scores import ScoreTable
-from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
+from msda_bench.results.verdict import verdict
+from msda_bench.results.verdict_across import too_few_datasets, verdict_across
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_METRICS, Experiment
 

@@ -8,7 +8,6 @@ from typing import Literal
 
 import pandas as pd
 
-from msda_bench.results.compare import best_of, conclusive, differ, main_pairs, main_rows, relative_to, testable
 from msda_bench.results.criteria import ALL, criteria_notes
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.report import mean_text
@@ -21,6 +20,7 @@ from msda_bench_report.plots import epochs, scores
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
 from msda_bench_report.plots.pairs import differences
 from msda_bench_report.plots.pairs import pairs as draw_pairs
+from msda_bench_report.plots.rows import best_of, conclusive, differ, main_pairs, main_rows, relative_to, testable
 from msda_bench_report.plots.scores import MOST_DOMAINS, WORST, at_targets
 from msda_bench_report.plots.shift import middles
 from msda_bench_report.plots.shift import shift as draw_shift

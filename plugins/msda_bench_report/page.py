@@ -29,7 +29,7 @@ from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Table
 from msda_bench.results.runs import results_of
-from msda_bench.results.verdict import verdict_across
+from msda_bench.results.verdict_across import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.shift import read_shifts
 from msda_bench_report.assets import asset, digest, download, environment, library, policy

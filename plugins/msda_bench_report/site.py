@@ -24,7 +24,7 @@ from msda_bench.results.load import load_cells
 from msda_bench.results.notes import environments
 from msda_bench.results.runs import results_of
 from msda_bench.results.tables import csv_text
-from msda_bench.results.verdict import verdict_across
+from msda_bench.results.verdict_across import verdict_across
 from msda_bench.results.words import counted, name_of
 from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment

@@ -13,7 +13,7 @@ import msda_bench as mb
 from msda_bench.results.across import across_of, cliques
 from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.tables import csv_text
-from msda_bench.results.verdict import verdict_across
+from msda_bench.results.verdict_across import verdict_across
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, gained, gaining, holm, planned
 

@@ -11,14 +11,14 @@ import pandas as pd
 
 from msda_bench.results.across import Across, across_of, standings
 from msda_bench.results.argument_checks import argument
-from msda_bench.results.compare import best_of, conclusive, main_pairs, relative_to, turned_pairs
 from msda_bench.results.formats import show_p
 from msda_bench.results.frame import runs_of
-from msda_bench.results.verdict import too_few_datasets
+from msda_bench.results.verdict_across import too_few_datasets
 from msda_bench.results.words import name_of
 from msda_bench.suite.issues import hint, shown_value
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, layered, step, tips
+from msda_bench_report.plots.rows import best_of, conclusive, main_pairs, relative_to, turned_pairs
 from msda_bench_report.plots.vega import Layer, Spec, channel, in_order, joined
 
 _COLOURS = {"better": GREEN, "worse": ORANGE, "same": GREY, "unknown": GREY}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from msda_bench.results.compare import main_rows
 from msda_bench.results.criteria import ALL
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.report import mean_text
@@ -16,6 +15,7 @@ from msda_bench.results.words import name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, layered, step, tips
+from msda_bench_report.plots.rows import main_rows
 from msda_bench_report.plots.vega import Layer, Spec, channel
 
 _GROUPS = {
