@@ -84,13 +84,14 @@ class Candidates:
         self.results = results_of(runs)
         if self.results.selection is not None:
             return
-        tried = self.runs["candidate"].notna().to_numpy()
-        places = self.runs.loc[tried, ["candidate", "experiment", "method", "target", "seed"]]
+        is_tried = self.runs["candidate"].notna().to_numpy()
+        places = self.runs.loc[is_tried, ["candidate", "experiment", "method", "target", "seed"]]
         columns = [places[name].tolist() for name in places]
-        rows = zip(*columns, np.flatnonzero(tried).tolist(), strict=True)
+        rows = zip(*columns, np.flatnonzero(is_tried).tolist(), strict=True)
         for number, table, method, target, seed, row in sorted(rows, key=lambda row: row[0]):
             of_method = self._tried.setdefault((table, method), {})
-            of_method.setdefault((target, seed), {})[number] = row
+            of_run = of_method.setdefault((target, seed), {})
+            of_run[number] = row
 
     def methods(self, table: Experiment) -> list[Method]:
         """The methods of an experiment whose settings are selected, in the plan's order."""
@@ -145,12 +146,12 @@ class Candidates:
     ) -> Choice:
         """The choice of the runs that vote; none as long as a candidate has a status that `waits` in one of them."""
         states = Counter(self._state(number, voters, waits) for number in tried)
-        about = (states["unfinished"], states["diverged"], states["failed"])
-        if states["unfinished"]:
-            return Choice(by, target, seed, None, *about)
+        choice = Choice(by, target, seed, None, states["unfinished"], states["diverged"], states["failed"])
+        if choice.unfinished:
+            return choice
         scores = self.scores(voters, by)
         best = max(scores, key=scores.__getitem__, default=None)
-        return Choice(by, target, seed, best, *about, unscored=states["ok"] - len(scores))
+        return choice._replace(number=best, unscored=states["ok"] - len(scores))
 
     def _state(self, number: int, voters: Sequence[Run], waits: frozenset[str]) -> str:
         """The state of a candidate over the runs that vote: `ok`, `unfinished`, `diverged` or `failed`."""
@@ -221,19 +222,24 @@ class Candidates:
             shown: dict[int, bool] = {}
             for method in self.methods(table):
                 shown |= self.shown(table, method, by)
-            untold = by is not None and table.tuning is not None and by not in table.tuning.tracks
-            absent = sum(lost or self.status[row] == "missing" for row, lost in shown.items())
-            if untold and absent:
-                what = f"what {by} chooses was not trained for {absent} of {len(shown)} runs"
-                raise BenchError(f"{table.name}: {what}; add it to select.tracks and run the suite again")
+            if by is not None and table.tuning is not None and by not in table.tuning.tracks:
+                self._refuse_untrained(table, by, shown)
             is_missing |= shown
         rows = sorted(is_missing)
-        chosen, missing = self.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
+        chosen = self.runs.iloc[rows].copy()
+        missing = np.array([is_missing[row] for row in rows])
         if missing.any():
             recorded = chosen.columns.difference(_OF_PLAN)
             chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
         chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
         return with_results(chosen, replace(self.results, selection=Selection(self, by)))
+
+    def _refuse_untrained(self, table: Experiment, by: str, shown: Mapping[int, bool]) -> None:
+        """Refuses a criterion that chose what was not trained; `shown` are the rows of its choices."""
+        absent = sum(lost or self.status[row] == "missing" for row, lost in shown.items())
+        if absent:
+            what = f"what {by} chooses was not trained for {absent} of {len(shown)} runs"
+            raise BenchError(f"{table.name}: {what}; add it to select.tracks and run the suite again")
 
     @cached_property
     def gaps(self) -> Mapping[str, Mapping[int, float]]:
@@ -262,8 +268,8 @@ class Candidates:
         scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
         if not {reference, baseline} <= {*scores.columns.get_level_values("method")}:
             return None
-        best, base = pd.DataFrame(scores[reference]), pd.DataFrame(scores[baseline])
-        gap = (best - base).dropna().mean(axis=1)
+        gains = pd.DataFrame(scores[reference]) - pd.DataFrame(scores[baseline])
+        gap = gains.dropna().mean(axis=1)
         sizes = (table.measure.sign * gap).tolist()
         return dict(zip(gap.index.tolist(), sizes, strict=True))
 
@@ -332,12 +338,12 @@ def chosen_on_tuning_seeds(runs: pd.DataFrame, choices: Choices | None = None) -
     if not tables:
         return with_results(runs, results)
     choices = choices or choices_of(runs)
-    columns = (runs[name].tolist() for name in ("experiment", "method", "target", "seed", "candidate", "status"))
-    keep = [
-        status != "missing"
-        or table not in tables
-        or seed in tables[table].seeds
-        or candidate in (choices.numbers.get((table, method, target)) or {0})
-        for table, method, target, seed, candidate, status in zip(*columns, strict=True)
-    ]
-    return with_results(runs[keep].reset_index(drop=True), replace(results, choices=choices))
+    is_kept = np.array(runs["status"] != "missing", bool)
+    rows = np.flatnonzero(~is_kept)
+    missing = runs.iloc[rows]
+    columns = [missing[name].tolist() for name in ("experiment", "method", "target", "seed", "candidate")]
+    for row, name, method, target, seed, candidate in zip(rows.tolist(), *columns, strict=True):
+        tuning = tables.get(name)
+        chosen = choices.numbers.get((name, method, target)) or {0}
+        is_kept[row] = tuning is None or seed in tuning.seeds or candidate in chosen
+    return with_results(runs[is_kept].reset_index(drop=True), replace(results, choices=choices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,16 +38,20 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         StoreError: the folder or a record cannot be read.
     """
     chosen = select(runs_of(runs))
-    counts, rows = [np.empty((0, 3), np.int64)], []
-    for row, record, _ in read_records(chosen[(chosen["status"] == "ok").to_numpy()]):
-        if record.outcome is not None and record.outcome.confusion is not None:
-            if not record.outcome.is_possible:
-                raise StoreError(f"record {record.key}: its counts do not add up; run `msda-bench store verify`")
-            counts.append(np.array(record.outcome.confusion, np.int64))
-            rows.append(row)
-    places = chosen.loc[np.repeat(np.array(rows, int), list(map(len, counts[1:]))), PLACES]
-    columns = dict(zip(("true", "predicted", "count"), np.concatenate(counts).T, strict=True))
-    return places.reset_index(drop=True).assign(**columns)
+    ok = chosen[(chosen["status"] == "ok").to_numpy()]
+    counts = [np.empty((0, 3), np.int64)]
+    rows: list[int] = []
+    for row, record, _ in read_records(ok):
+        outcome = record.outcome
+        if outcome is None or outcome.confusion is None:
+            continue
+        if not outcome.is_possible:
+            raise StoreError(f"record {record.key}: its counts do not add up; run `msda-bench store verify`")
+        counts.append(np.array(outcome.confusion, np.int64))
+        rows += [row] * len(outcome.confusion)
+    true, predicted, count = np.concatenate(counts).T
+    places = chosen.loc[np.array(rows, int), PLACES].reset_index(drop=True)
+    return places.assign(true=true, predicted=predicted, count=count)
 
 
 def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -68,18 +73,23 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     from scipy.special import softmax
 
     chosen = select(runs_of(runs))
-    chosen = chosen[(chosen["status"] == "ok").to_numpy()]
-    places, parts = chosen[[*PLACES, "task"]].astype(object), []
-    for row, record, store in read_records(chosen):
-        classifies = places.loc[row, "task"] == "classification"
-        if (arrays := kept_predictions(store, record, classifies=classifies)) is None:
+    ok = chosen[(chosen["status"] == "ok").to_numpy()]
+    places = ok[[*PLACES, "task"]].astype(object)
+    parts = []
+    for row, record, store in read_records(ok):
+        place = places.loc[row].to_dict()
+        classifies = place.pop("task") == "classification"
+        arrays = kept_predictions(store, record, classifies=classifies)
+        if arrays is None:
             continue
-        columns = {name: arrays[name] for name in OF_EXAMPLES}
+        columns: dict[str, Any] = {"example": np.arange(len(arrays["predicted"]))}
+        for name in OF_EXAMPLES:
+            columns[name] = arrays[name]
         if classifies:
             shares = softmax(arrays["outputs"], axis=1).astype(np.float32)
-            columns |= {f"probability_{number}": of_class for number, of_class in enumerate(shares.T)}
-        frame = pd.DataFrame({"example": np.arange(len(columns["predicted"]))} | columns)
-        parts.append(frame.assign(**places.loc[row, PLACES].to_dict())[[*PLACES, *frame]])
+            for number, of_class in enumerate(shares.T):
+                columns[f"probability_{number}"] = of_class
+        parts.append(pd.DataFrame(place | columns))
     if not parts:
         raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")
     return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
@@ -95,14 +105,16 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
         One row for each experiment, target, method and class of the test: `n` (examples of the class, all seeds
         together), `accuracy` (percent), and `taken_for` (the most frequent wrong prediction; NA if there is none).
     """
-    right = confusion["true"] == confusion["predicted"]
-    counted = confusion.assign(right=confusion["count"].where(right, 0))
-    by = ["experiment", "target", "method", "true"]
-    runs = counted.groupby([*by[:3], "seed", "true"], observed=True, sort=False)[["count", "right"]].sum()
+    is_right = confusion["true"] == confusion["predicted"]
+    counted = confusion.assign(right=confusion["count"].where(is_right, 0))
+    by_class = ["experiment", "target", "method", "true"]
+    by_run = [*PLACES, "true"]
+    runs = counted.groupby(by_run, observed=True, sort=False)[["count", "right"]].sum()
     runs["accuracy"] = 100 * runs["right"] / runs["count"]
-    classes = runs.groupby(by, observed=True, sort=False).agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
-    wrong = confusion[~right].groupby([*by, "predicted"], observed=True, sort=False)["count"].sum().reset_index()
-    worst = wrong.sort_values("count", ascending=False, kind="stable").drop_duplicates(by).set_index(by)["predicted"]
+    classes = runs.groupby(by_class, observed=True, sort=False).agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
+    of_wrong = confusion[~is_right].groupby([*by_class, "predicted"], observed=True, sort=False)
+    wrong = of_wrong["count"].sum().reset_index().sort_values("count", ascending=False, kind="stable")
+    worst = wrong.drop_duplicates(by_class).set_index(by_class)["predicted"]
     classes["taken_for"] = worst.reindex(classes.index).astype("Int64")
     return classes.reset_index().rename(columns={"true": "class"})
 
@@ -130,12 +142,14 @@ def classes_report(runs: pd.DataFrame) -> Report:
             f"{results.folder}: no run of a classification task has counts of its test, which older records do "
             "not contain; train them again in another folder (run --out DIR)"
         )
-    unit, tables = Unit("accuracy in percent"), []
+    unit = Unit("accuracy in percent")
+    tables = []
     for (experiment, target), rows in classes.groupby(["experiment", "target"], observed=True, sort=False):
-        methods = dict.fromkeys(rows["method"].astype(object))
-        accuracies = (Column(name, formats.number, ["accuracy"], unit, ("method", name)) for name in methods)
+        columns = [Column("class", formats.count, ["class"])]
+        for method in rows["method"].astype(object).unique():
+            columns.append(Column(method, formats.number, ["accuracy"], unit, ("method", method)))
+        name = f"{experiment}-classes-{target}"
         title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
-        name, columns = f"{experiment}-classes-{target}", (Column("class", formats.count, ["class"]), *accuracies)
         by_class = rows.sort_values("class", kind="stable")
-        tables.append(Table(name, title, by_class, columns, "class", by_column=True))
+        tables.append(Table(name, title, by_class, tuple(columns), "class", by_column=True))
     return Report((Section(tuple(tables)),), classes, is_whole(runs))
