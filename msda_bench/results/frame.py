@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,12 +118,17 @@ def _unplanned(runs: pd.DataFrame, plan: Plan) -> Iterator[str]:
     for table in plan.experiments:
         methods |= {(table.name, table.dataset, table.task, method.name) for method in table.methods}
         targets |= {(table.name, target) for target in table.targets}
-    for names, planned in ((["experiment", "dataset", "task", "method"], methods), (["experiment", "target"], targets)):
-        rows = runs[names].drop_duplicates().astype(object)
-        unknown = {*rows.itertuples(index=False, name=None)} - planned
-        if unknown:
-            first = min(unknown, key=repr)
-            yield f"has {', '.join(map(repr, first))} in a row, which its plan lacks"
+    yield from _unknown(runs[["experiment", "dataset", "task", "method"]], methods)
+    yield from _unknown(runs[["experiment", "target"]], targets)
+
+
+def _unknown(places: pd.DataFrame, planned: Collection[tuple[str, ...]]) -> Iterator[str]:
+    """Names the first place that is not planned, if there is any."""
+    rows = places.drop_duplicates().astype(object)
+    unknown = set(rows.itertuples(index=False, name=None)).difference(planned)
+    if unknown:
+        first = min(unknown, key=repr)
+        yield f"has {', '.join(map(repr, first))} in a row, which its plan lacks"
 
 
 def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> ResultsFrame:
@@ -134,14 +139,16 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> ResultsF
     """
     store.refresh()
     keys = dict.fromkeys(cell.key for cell in plan.cells)
-    rows = recorded_rows([head for head in map(store.latest, keys) if head is not None])
+    heads = [head for head in map(store.latest, keys) if head is not None]
+    rows = recorded_rows(heads)
+    damaged = store.damaged.intersection(keys) - store.results.keys()
     conflicts = store.conflicting(keys)
     results = Results(
         plan,
         str(store.folder),
         store,
-        damaged=(*(store.damaged.intersection(keys) - store.results.keys()),),
-        conflicting=(*conflicts,),
+        damaged=tuple(damaged),
+        conflicting=tuple(conflicts),
         fault_lines=(*store.drain_warnings(), *conflicts.values()),
     )
     runs = _scored(results, rows)
@@ -198,7 +205,8 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
     """Yields each experiment of the plan that has rows, with these rows."""
     for experiment in results_of(runs).plan.experiments:
-        if len(rows := own_rows(experiment, runs)):
+        rows = own_rows(experiment, runs)
+        if len(rows):
             yield experiment, rows
 
 
@@ -300,7 +308,9 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     most = argument("most", most, PositiveInt | None)
     chosen = select(runs_of(runs))
     if most is not None:
-        kept = [row for _, own in experiments(chosen) for row in _first_seeds(own, most).index]
+        kept: list[int] = []
+        for _, own in experiments(chosen):
+            kept.extend(_first_seeds(own, most).index)
         chosen = chosen.loc[kept]
     curves = []
     rows = []
