@@ -29,6 +29,7 @@ PROTOCOL = PLAN.split("\n## Power\n")[0] + PLAN.split("\n## Deviations\n")[1]
 NUMERAL = re.compile(r"\d{4}-\d\d-\d\d|(?<![\w.])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?: %)?(?: \[[-+\d., ]+\])?")
 EXAMPLE = ROOT / "plugins" / "example-aggregator" / "src" / "msda_bench_example_aggregator.py"
 P_VALUES = ("shared p beyond", "shared p")
+THIRD = ("Q1", "Q2", "Q2, beside", "Q3", "Q4", "by task", "seconds")
 pytestmark = pytest.mark.slow
 
 
@@ -105,7 +106,7 @@ def tables(measured):
     return {
         **measured["first"],
         **{f"second, {name}": table for name, table in measured["second"].items()},
-        **{f"third, {name}": measured["third"][name] for name in ("Q1", "Q2", "Q2, beside", "Q3", "Q4", "by task")},
+        **{f"third, {name}": measured["third"][name] for name in THIRD},
         **poisoned(),
         **sources(),
         "paper": paper.map("{:.1f}".format).to_frame("accuracy"),

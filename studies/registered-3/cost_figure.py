@@ -20,6 +20,8 @@ _KINDS = {
     "network, domains standardised": "#2f7d4f",
     "shallow": "#b3541e",
 }
+_ON_LEFT = {"logistic-SA", "logistic-CORAL", "SRC-domain", *STANDARDISED} - {"MCC-domain"}
+_BELOW = {"MCC", "AdaBN"}
 
 
 def gain_and_cost(tables: Texts) -> Any:
@@ -44,9 +46,8 @@ def gain_and_cost(tables: Texts) -> Any:
     up = alt.Y("gain:Q", title=["gain over logistic regression in points,", f"95 % intervals; tasks: {tasks}"])
     colours = alt.Scale(domain=[*_KINDS], range=[*_KINDS.values()])
     colour = alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient="top", columnPadding=24))
-    # On two sides, since the same method has about the same place with and without standardising.
-    on_left = {"logistic-SA", "logistic-CORAL", "SRC-domain", *STANDARDISED} - {"MCC-domain"}
-    rows["on_left"] = rows["method"].isin(on_left)
+    # A name stands where the points of other rows leave room.
+    rows["side"] = [_side_of(method) for method in rows["method"]]
     base = alt.Chart(rows).encode(x=across, color=colour)
     names = base.encode(y="gain:Q", text="name")
     chart = alt.layer(
@@ -54,10 +55,17 @@ def gain_and_cost(tables: Texts) -> Any:
         base.mark_point(filled=True, size=60, opacity=1).encode(
             y=up, shape=alt.Shape("kind:N", scale=alt.Scale(domain=[*_KINDS]), title=None)
         ),
-        names.transform_filter("datum.on_left").mark_text(align="right", dx=-7, fontSize=10),
-        names.transform_filter("!datum.on_left").mark_text(align="left", dx=7, fontSize=10),
+        names.transform_filter("datum.side == 'left'").mark_text(align="right", dx=-7, fontSize=10),
+        names.transform_filter("datum.side == 'right'").mark_text(align="left", dx=7, fontSize=10),
+        names.transform_filter("datum.side == 'below'").mark_text(dy=12, fontSize=10),
     )
     return chart.properties(width=620, height=380)
+
+
+def _side_of(method: str) -> str:
+    if method in _ON_LEFT:
+        return "left"
+    return "below" if method in _BELOW else "right"
 
 
 def _kind_of(method: str) -> str:
