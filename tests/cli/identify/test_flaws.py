@@ -67,6 +67,19 @@ def test_a_column_that_is_constant_in_a_domain_and_gaps_that_tell_it_or_the_labe
     assert told == f"{what}; `gaps: fill` hides it"
 
 
+def test_a_column_of_the_same_value_in_every_domain_does_not_tell_the_domain(identify, tmp_path):
+    lines = []
+    for line in usual():
+        site, ill, age, chol, _ = line.split(",")
+        lines.append(",".join([site, ill, age, chol, "7" if ill == "yes" else ""]))
+    found = said(identify, tmp_path, shuffled(lines))
+    told = "tells the label of 100 % of the rows (always the most frequent: 50 %)"
+    assert found == [
+        f"telling: column 'lab' alone {told}; take it out only if it is known before the label is",
+        f"telling: which values are missing {told}; `gaps: fill` hides it",
+    ]
+
+
 def test_a_column_that_tells_the_label_alone_is_named(identify, tmp_path):
     lines = []
     for place, line in enumerate(usual()):

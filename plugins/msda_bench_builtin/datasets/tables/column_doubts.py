@@ -303,10 +303,12 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
 
 
 def _of_one_value(look: Look, name: str, column: Column) -> Iterator[tuple[int, str]]:
-    """The domains of enough rows in which a column has one value alone, and the value."""
+    """The domains of enough rows in which a column has one value alone, if it has others elsewhere; and the value."""
     codes = look.codes(name)
     sizes = np.bincount(look.places, minlength=len(look.names))
     there = codes >= 0
+    if len(np.unique(codes[there])) < len(("one", "other")):  # then only the gaps can tell domains apart
+        return
     least = np.full(len(sizes), len(column.texts))
     greatest = np.full(len(sizes), -1)
     np.minimum.at(least, look.places[there], codes[there])
