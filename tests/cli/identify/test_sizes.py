@@ -69,3 +69,15 @@ def test_domains_of_few_rows_are_named(identify, tmp_path):
     small = {name: {"no": 4, "yes": 4} for name in "abc"}
     assert "few rows: 3 of 3 domains have 8 rows (a, b, c), too few" in looked_again(identify, tmp_path, small)
     assert "few rows" not in looked_again(identify, tmp_path, {name: {"no": 20, "yes": 20} for name in "abc"})
+
+
+def test_too_few_domains_of_more_than_one_row_are_refused_with_the_reason_for_each(identify, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("site,a,ill\nn,1,no\ns,2,yes\n")
+    code, _, errors = identify(path, "--domain", "site", "--label", "ill")
+    assert code == 2
+    assert errors == [
+        f"msda-bench: error: {path}: 0 of 2 domains can be used; adaptation needs two or more",
+        f"msda-bench: error: {path}: one row: domain 'n' has 1 row, such as a sum; this domain is left out",
+        f"msda-bench: error: {path}: one row: domain 's' has 1 row, such as a sum; this domain is left out",
+    ]

@@ -150,6 +150,9 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
         notes.append(f"no label: {what}; rows without one are left out")
         more["unlabelled"] = unlabelled if without else "drop"
     left_out = _useless(data, roles, labels)
+    if left_out and len(labels) - len(left_out) < len(("source", "target")):
+        few = f"{len(labels) - len(left_out)} of {len(labels)} domains can be used; adaptation needs two or more"
+        raise DataError(f"{data.file}: {few}", *(f"{data.file}: {line}" for line in left_out.values()))
     if left_out:
         more["leave_out"] = tuple(left_out)
     return replace(data, **more), more, [*notes, *left_out.values()]
