@@ -5,6 +5,7 @@ import io
 import re
 
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,3 +122,11 @@ def test_verdicts_match_the_golden_file(table, golden):
         (view,) = views(analyse(table(runs, **{"baseline": "SRC"} | options)))
         said += [f"{name}:", *view.verdict, conclusion(view.experiment, view.pairs), *view.advice.sentences, ""]
     golden("verdicts.txt", "\n".join(said))
+
+
+@pytest.mark.parametrize(("sizes", "words"), [((90, 90), "90 rows"), ((90, 1200), "90 to 1,200 rows")])
+def test_a_reference_alone_says_from_how_many_rows_it_learns(table, sizes, words):
+    runs = table({"SRC": EVEN, "DARN": beside(0), "ref-alone": beside(-20)}, baseline="SRC")
+    runs["n_train"] = [sizes[seed % 2] for seed in runs["seed"]]
+    (view,) = views(analyse(runs))
+    assert f"ref-alone learns from {words} of the target alone" in " ".join(view.verdict)
