@@ -17,7 +17,7 @@ from msda_bench.functional.features import (
     standardiser,
     tokens,
 )
-from msda_bench.functional.telling import Told, codes_of, share_told, told_by, told_by_neighbours
+from msda_bench.functional.telling import Told, codes_of, order_told, share_told, told_by, told_by_neighbours
 from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts, unspaced
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ __all__ = [
     "ngram_counts",
     "normal",
     "on_one_thread",
+    "order_told",
     "plain_texts",
     "random_bits",
     "reverse_gradient",

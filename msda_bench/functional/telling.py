@@ -37,6 +37,33 @@ def told_by_neighbours(of: Array) -> Told:
     return Told(float(same), float((shares**2).sum()))
 
 
+def order_told(values: Array, of: Array, places: Array) -> float:
+    """How well numbers put the rows of each place, such as a domain, in the order of their labels.
+
+    That is the size of Spearman's rank correlation in each place, on average over rows. Rows without a number are left
+    out. A place where the numbers or the labels are all equal counts as 0.
+
+    Args:
+        values: (n,) numbers, NaN where one is missing.
+        of: (n,) labels, also numbers.
+        places: (n,) whole numbers from 0.
+    """
+    known = np.isfinite(values)
+    total = 0.0
+    for place in np.unique(places[known]):
+        mine = known & (places == place)
+        if np.ptp(values[mine]) and np.ptp(of[mine]):
+            total += mine.sum() * abs(np.corrcoef(_ranks(values[mine]), _ranks(of[mine]))[0, 1])
+    return float(total / max(1, known.sum()))
+
+
+def _ranks(values: Array) -> Array:
+    """The ranks of numbers (n,), equal ones with their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
+    return ranks
+
+
 def share_told(codes: Array, of: Array) -> float:
     """The share of rows whose class is the most frequent one among the rows with the same code.
 

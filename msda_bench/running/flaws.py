@@ -9,7 +9,7 @@ import numpy as np
 from msda_bench.api import Array, Dataset, DomainData
 from msda_bench.component.dataset import drops_duplicates
 from msda_bench.data.near import digests
-from msda_bench.functional import Told, codes_of, told_by, told_by_neighbours
+from msda_bench.functional import Told, codes_of, order_told, told_by, told_by_neighbours
 from msda_bench.results.words import first_of
 
 _FEWEST = 20
@@ -20,6 +20,8 @@ _TOLD = 0.75
 """How much one column must tell to be reported."""
 _TOLD_BY_GAPS = 0.25
 """How much it must tell which values are missing."""
+_FOLLOWED = 0.98
+"""How well one column must put the rows of a regression in the order of their labels; see `order_told`."""
 _COLUMNS = 512
 """The maximum number of columns that are looked at; they are evenly spaced."""
 
@@ -46,6 +48,8 @@ def find_flaws(dataset: Dataset, domains: Mapping[str, DomainData]) -> list[str]
     if len(inputs) == len(domains):
         lines += _constant(inputs)
         lines += _telling(inputs, labels)
+        if not dataset.task.has_classes:
+            lines += _followed(inputs, {name: data.y for name, data in known.items()})
     return lines
 
 
@@ -175,11 +179,27 @@ def _telling_about(rows: Array, of: Array, what: str) -> Iterator[str]:
     by_gaps = told_by(_gap_patterns(rows), of)
     if by_gaps.exceeds(_TOLD_BY_GAPS):
         yield f"telling: which values are missing alone tells the {what} of {_text(by_gaps)}"
-    chosen = np.unique(np.linspace(0, rows.shape[1] - 1, _COLUMNS).astype(int))
-    told = {int(column): told_by(codes_of(rows[:, column]), of) for column in chosen}
+    told = {int(column): told_by(codes_of(rows[:, column]), of) for column in _chosen(rows)}
     best = max(told, key=told.__getitem__)
     if told[best].share > by_gaps.share and told[best].exceeds(_TOLD):
         yield f"telling: input {best} alone tells the {what} of {_text(told[best])}"
+
+
+def _followed(domains: Mapping[str, Array], labels: Mapping[str, Array]) -> Iterator[str]:
+    """The input whose numbers follow the labels of a regression best, such as a copy of them, if it follows closely."""
+    rows = np.concatenate([domains[name] for name in labels])
+    places = np.repeat(np.arange(len(labels)), [len(y) for y in labels.values()])
+    of = np.concatenate([*labels.values()])
+    told = {int(column): order_told(rows[:, column], of, places) for column in _chosen(rows)}
+    best = max(told, key=told.__getitem__)
+    if told[best] > _FOLLOWED:
+        where = f"input {best} puts the rows of a domain in the order of their labels"
+        yield f"telling: {where} (rank correlation {told[best]:.2f})"
+
+
+def _chosen(rows: Array) -> Array:
+    """The columns of rows (n, d) that are looked at."""
+    return np.unique(np.linspace(0, rows.shape[1] - 1, _COLUMNS).astype(int))
 
 
 def _gap_patterns(rows: Array) -> Array:

@@ -98,3 +98,7 @@ def test_a_number_to_predict_has_no_classes_and_no_order_but_copies(flaws):
     said = "copies: rows that equal an earlier one of their domain: a 1 of 200; "
     differ = "2 of these and their originals have different labels; `duplicates: drop` leaves them out"
     assert flaws(x, y) == [said + differ]
+    y = np.random.default_rng(1).permutation(y)
+    x[:, 3] = 8 - 2 * y
+    told = "telling: input 3 puts the rows of a domain in the order of their labels (rank correlation 1.00)"
+    assert flaws(x, y) == [told]

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from msda_bench.functional import codes_of, share_told, told_by, told_by_neighbours
+from msda_bench.functional import codes_of, order_told, share_told, told_by, told_by_neighbours
 
 
 def test_a_code_names_the_most_frequent_class_of_its_rows():
@@ -45,3 +46,17 @@ def test_rows_in_the_order_of_their_classes_are_told_by_the_row_before():
     of = np.repeat([0, 1], [30, 10])
     assert told_by_neighbours(of) == pytest.approx((38 / 39, 0.625))
     assert told_by_neighbours(of[np.random.default_rng(0).permutation(40)]).share < 0.8
+
+
+def test_order_is_told_by_the_mean_rank_correlation_over_the_rows_of_each_place():
+    of, places = np.arange(40.0), np.repeat([0, 1], [30, 10])
+    falling = np.where(places == 0, np.exp(of), -of)
+    assert order_told(falling, of, places) == pytest.approx(1)
+    assert order_told(np.where(places == 0, of, 5.0), of, places) == pytest.approx(30 / 40)
+    noisy = np.random.default_rng(0).normal(size=40)
+    by_place = [stats.spearmanr(noisy[places == place], of[places == place]).statistic for place in (0, 1)]
+    assert order_told(noisy, of, places) == pytest.approx((30 * abs(by_place[0]) + 10 * abs(by_place[1])) / 40)
+    tied = noisy.round()
+    expected = stats.spearmanr(tied[places == 0], of[places == 0]).statistic
+    assert order_told(np.where(places == 0, tied, np.nan), of, places) == pytest.approx(abs(expected))
+    assert order_told(np.full(40, np.nan), of, places) == 0

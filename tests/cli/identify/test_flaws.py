@@ -91,6 +91,20 @@ def test_a_column_that_tells_the_label_alone_is_named(identify, tmp_path):
     assert line == f"{what}; take it out only if it is known before the label is"
 
 
+def test_a_column_that_follows_the_label_of_a_regression_is_named(identify, tmp_path):
+    draw = np.random.default_rng(0)
+    lines = ["site,age,twice,noisy,dose"]
+    for place in range(120):
+        age, dose = draw.normal(size=2)
+        lines.append(f"{'abc'[place % 3]},{age:.4f},{2 * dose + 1:.4f},{dose + draw.normal() / 2:.4f},{dose:.4f}")
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    code, out, _ = identify(tmp_path / "t.csv", "--domain", "site", "--label", "dose")
+    assert code == 0
+    what = "telling: column 'twice' puts the rows of a domain in the order of their labels (rank correlation 1.00)"
+    (line,) = [line for line in out if line.startswith("telling")]
+    assert line == f"{what}; take it out only if it is known before the label is"
+
+
 def test_a_class_that_some_domains_lack_is_named(identify, tmp_path):
     lines = [*usual(), *rows_of("a", "maybe", 40, None, None), *rows_of("c", "maybe", 40, None, None)]
     lines += rows_of("c", "no", 40, None, None)

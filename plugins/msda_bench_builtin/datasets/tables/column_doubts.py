@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from msda_bench.api import Array, DataError
-from msda_bench.functional import Told, characters_of, codes_of, told_by, unspaced
+from msda_bench.functional import Told, characters_of, codes_of, order_told, told_by, unspaced
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
@@ -37,6 +37,8 @@ _MEASURED = 5000
 """The maximum number of rows of which that is measured; they are evenly spaced."""
 _TOLD, _TOLD_BY_GAPS = 0.75, 0.25
 """How much one column, or which values are missing, must tell to be reported; see `Told.exceeds`."""
+_FOLLOWED = 0.98
+"""How well a column must put the rows of a regression in the order of their labels to be reported; see `order_told`."""
 _KNOWN = "take it out only if it is known before the label is"
 
 
@@ -58,7 +60,7 @@ def doubts_about(look: Look, text: str | None) -> list[Finding]:
     kept = {name: column for name, column in used.items() if name not in found}
     grouped = look.groups is not None or any(finding.fate == "group" for finding in found.values())
     ordered = [found[name] for name in used if name in found]
-    compared = [*gaps_in(look, kept), *_compared(look, kept), *_telling(look, kept)]
+    compared = [*gaps_in(look, kept), *_compared(look, kept), *_telling(look, kept), *_followed(look, kept)]
     return [*dict.fromkeys(ordered), *compared, *_rows(look, kept, grouped=grouped)]
 
 
@@ -347,6 +349,22 @@ def _telling(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
     if by_gaps and not look.fills:
         what = f"which values are missing tells {' and '.join(by_gaps)}"
         yield Finding("telling", what, remedy="`gaps: fill` hides it")
+
+
+def _followed(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
+    """Columns whose numbers follow the labels of a regression, such as a copy of them in another unit."""
+    known = np.flatnonzero(look.labels >= 0)
+    if not look.regression or len(known) < _ENOUGH:
+        return
+    for name in kept:
+        if name not in look.measured:
+            continue
+        told = order_told(look.measured[name][known], look.labels[known], look.places[known])
+        if told > _FOLLOWED:
+            what = (
+                f"column {name!r} puts the rows of a domain in the order of their labels (rank correlation {told:.2f})"
+            )
+            yield Finding("telling", what, remedy=_KNOWN)
 
 
 def _codes(look: Look, name: str, rows: Array) -> Array:
