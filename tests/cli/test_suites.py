@@ -26,7 +26,7 @@ def test_the_list_names_each_suite_with_what_it_has_and_needs(said):
     code, out, err = said("suites list")
     rows = dict(line.split(": ", 1) for line in "\n".join(out).replace("\n  ", " ").splitlines())
     assert (code, err, next(iter(rows))) == (0, [], "quickstart")
-    assert set(rows) == set(shipped.listed())
+    assert set(rows) == set(shipped.offered_names())
     assert max(map(len, out)) <= 80
     assert rows["smoke"].startswith("sine; 3 methods, 2 seeds The smallest suite")
     assert rows["quickstart"].startswith("fonts, opinions; 6 methods, 9 seeds All six methods")
