@@ -98,7 +98,6 @@ PLAN = (
     Part(_FONTS, HALF, "2"),
     Part(_SMALL, TWICE, "2"),
     Part(_AMAZON, TWICE, "0"),
-    Part(_SMALL, THREADS, "0", ("SRC", "DARN")),
     Part(_SPOKEN, LONGER, "1-2"),
     Part(_AMAZON, TWICE, "1-2"),
     Part(_SMALL, HALF, "3-4"),
@@ -110,6 +109,7 @@ PLAN = (
     Part(_SMALL, HALF, "5-9"),
     Part(_SMALL, TWICE, "5-9"),
     Part(_SPOKEN, LONGER, "5-9"),
+    Part(_SMALL, THREADS, "0", ("SRC", "DARN")),
 )
 """In the order of training."""
 
