@@ -60,7 +60,7 @@ def test_a_column_that_is_constant_in_a_domain_and_gaps_that_tell_it_or_the_labe
     assert constant == f"{what}; that tells the domain; `drop` leaves such a column out"
     # Zeros of a share a bin with a twentieth of b's numbers.
     what = "telling: column 'chol' alone tells the domain of 98 % of the rows (always the most frequent: 50 %)"
-    assert by_chol == f"{what}; `drop` leaves it out"
+    assert by_chol == f"{what}; `standardise: domain` evens out its scale, `drop` leaves it out"
     # Where `lab` is there 80 of 120 rows are of b and 80 are healthy; where it is missing all are of a, and ill.
     share = "75 % of the rows (always the most frequent: 50 %)"
     what = f"telling: which values are missing tells the domain of {share} and the label of {share}"

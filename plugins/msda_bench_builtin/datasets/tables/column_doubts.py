@@ -344,11 +344,17 @@ def _telling(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
             told = told_by(of_column[rows], of[rows])
             if told.exceeds(_TOLD):
                 alone = f"column {name!r} alone tells the {what} of {_text(told)}"
-                remedy = _KNOWN if what == "label" else "`drop` leaves it out"
-                yield Finding("telling", alone, remedy=remedy)
+                yield Finding("telling", alone, remedy=_KNOWN if what == "label" else _hidden(look, name))
     if by_gaps and not look.fills:
         what = f"which values are missing tells {' and '.join(by_gaps)}"
         yield Finding("telling", what, remedy="`gaps: fill` hides it")
+
+
+def _hidden(look: Look, name: str) -> str:
+    """What keeps a column from telling the domain."""
+    if name in look.measured:
+        return "`standardise: domain` evens out its scale, `drop` leaves it out"
+    return "`drop` leaves it out"
 
 
 def _followed(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
