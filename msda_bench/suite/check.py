@@ -98,22 +98,27 @@ def _factors(experiment: ResolvedExperiment) -> Iterator[tuple[Loc, Factors]]:
 
 def _reserved(experiment: ResolvedExperiment) -> Issues:
     """Names of columns of tables, which have columns of targets, methods and experiments, too."""
-    file, why = experiment.file, f"is the name of a column of tables, as are {', '.join(RESERVED)}"
+    file = experiment.file
     for target in experiment.targets:
         if target in RESERVED:
             remedy = "rename this domain in the data, or name the other targets"
-            yield ValidationIssue(("targets",), f"target {target!r}: {target} {why}; {remedy}")
+            yield ValidationIssue(("targets",), f"target {target!r}: {_reserved_text(target)}; {remedy}")
     for name in experiment.methods:
         if name in RESERVED:
-            yield ValidationIssue(("methods", name), f"{name} {why}; rename it", "key")
+            yield ValidationIssue(("methods", name), f"{_reserved_text(name)}; rename it", "key")
     if "name" in file.model_fields_set and file.name in RESERVED:
-        yield ValidationIssue(("name",), f"{file.name} {why}; choose another name")
+        yield ValidationIssue(("name",), f"{_reserved_text(file.name)}; choose another name")
     # Diverged runs count with the score of the reference of this name.
     name = CHANCE_REFERENCE
     method = experiment.methods.get(name)
     if method is not None and method.scheme.name != name:
         what = f"the name {name!r} is reserved for the scheme {name}, whose score counts for diverged runs; rename it"
         yield ValidationIssue(("methods", name), what, "key")
+
+
+def _reserved_text(name: str) -> str:
+    others = [other for other in RESERVED if other != name]
+    return f"{name} is the name of a column of tables, as are {', '.join(others)}"
 
 
 def _too_few_sources(experiment: ResolvedExperiment) -> Issues:

@@ -207,6 +207,22 @@ def test_a_few_patients_who_came_twice_or_few_subjects_of_many_rows_are_kept_tog
             assert not {*groups[part.train]} & {*groups[part.test]}
 
 
+@pytest.mark.parametrize(("name", "asks"), [("patient_id", True), ("patient_age", False), ("code", False)])
+@pytest.mark.parametrize("prefix", ["p", ""])
+def test_a_column_called_like_a_key_that_stays_an_input_names_the_option(prefix, name, asks, identify, tmp_path):
+    """Forty patients, two or three rows of each in a site: no proof that they are keys, but only the user can know."""
+    rng = np.random.default_rng(0)
+    lines = [f"s{i % 3},{prefix}{i // 7 % 40},c{i % 2},{rng.normal():.3f}" for i in range(280)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([f"site,{name},y,u", *lines]))
+    code, out, _ = identify(path, *ROLES)
+    said = "\n".join(out)
+    assert (code, f"`--group {name}` keeps the rows of one together" in said) == (0, asks)
+    assert f"{name} (40)" in said if prefix else f"numbers: {name}, u" in said
+    code, out, _ = identify(path, *ROLES, "--group", name)
+    assert (code, "key:" in "\n".join(out)) == (0, False)
+
+
 def test_official_test_rows_that_cannot_be_used_are_one_line(identify, tmp_path):
     site, patient, y, x, part = visits()
     whole, gap = np.where(site == "b", "test", part), part.astype(object)

@@ -11,6 +11,7 @@ from msda_bench.functional import Told, characters_of, codes_of, order_told, tol
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
+from msda_bench_builtin.datasets.tables.keys import called_like_key
 from msda_bench_builtin.datasets.tables.numbers import Gap, factor_text, gaps_among, other_unit, prints_of
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
 from msda_bench_builtin.datasets.tables.proposals import proposals
@@ -60,6 +61,9 @@ def doubts_about(look: Look, text: str | None) -> list[Finding]:
     kept = {name: column for name, column in used.items() if name not in found}
     grouped = look.groups is not None or any(finding.fate == "group" for finding in found.values())
     ordered = [found[name] for name in used if name in found]
+    if not grouped:
+        doubts = [called_like_key(look, name) for name in kept]
+        ordered += [doubt for doubt in doubts if doubt]
     compared = [*gaps_in(look, kept), *_compared(look, kept), *_telling(look, kept), *_followed(look, kept)]
     return [*dict.fromkeys(ordered), *compared, *_rows(look, kept, grouped=grouped)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -67,6 +68,23 @@ def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
             what = f"{look.kind} {key.name!r} says which rows belong together, too"
             findings += [Finding("key", what, "drop", key.name)]
     return findings
+
+
+def called_like_key(look: Look, name: str) -> Finding | None:
+    """A doubt about an input that is called like a key: only the user knows whether rows with one value are related."""
+    codes = look.codes(name)
+    there = codes[codes >= 0]
+    values = len(np.unique(there))
+    if values < _NAMED_GROUPS or len(there) < _AGAIN * values or not _names_one(_words(name)):
+        return None
+    what = f"{look.kind} {name!r} is an input, and its name says whom or what a row is of ({values} values)"
+    return Finding("key", what, remedy=f"if so, `--group {shlex.quote(name)}` keeps the rows of one together")
+
+
+def _names_one(words: Sequence[str]) -> bool:
+    """Whether a name says no more than which person, animal or object: `patient_id`, but not `patient_age`."""
+    said = [word for word in words if word]
+    return bool(said) and all(_PERSON.fullmatch(word) or _ID.fullmatch(word) for word in said)
 
 
 def _key(look: Look, name: str, column: Column) -> _Key | None:
