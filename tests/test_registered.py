@@ -16,6 +16,7 @@ import msda_bench as mb
 import third_reading
 from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, surviving
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, UNDECIDED, WORSE, exact_tests, holm, shift
+from reading import interval_text
 from second_reading import FAMILIES, RESULTS, Mean, mean_over_tasks, read, verdicts
 
 ROOT = Path(__file__).parents[1]
@@ -224,7 +225,7 @@ def test_the_third_reading_finds_what_was_put_into_scores(scores):
     assert found["tasks"].tolist() == ["3", "2", "3"]
     assert found["verdict"].tolist() == ["better", "undecided", "undecided"]
     nadeau = mean_over_tasks(scores["logistic-OT"] - scores["logistic"], overlaps)
-    assert found.loc["logistic-OT", "gain"] == third_reading.interval(nadeau.ends)
+    assert found.loc["logistic-OT", "gain"] == interval_text(nadeau.ends)
     by_task = third_reading.in_each_task(scores, overlaps)
     assert by_task["shallow"].str.startswith("logistic-OT +1").all()
     above = by_task["above their plain row"].str.split(", ").map(set)
@@ -280,8 +281,8 @@ def test_the_numbers_of_the_recorded_tasks_are_those_of_the_records():
         paragraph = said.partition(f"* `{task}`, on ")[2].partition("\n* ")[0]
         gains = over_joint.xs(task, level="experiment", drop_level=False)
         headroom = mean_over_tasks(gains, overlaps.loc[[task]])
-        headrooms.add(third_reading.interval(headroom.ends))
-        assert third_reading.interval(headroom.ends) in paragraph
+        headrooms.add(interval_text(headroom.ends))
+        assert interval_text(headroom.ends) in paragraph
         for row in rows:
             assert f"{means.loc[row, task]}" in paragraph, (task, row)
             assert means.loc[rows[0], task] == max(means[task].drop("JOINT"), key=float)

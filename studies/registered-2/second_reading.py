@@ -6,7 +6,6 @@ pages have them; `numbers` of the first reading gives each a name.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+import margins
 import msda_bench as mb
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, margin_of
 from msda_bench.results.model_selection import select
-from reading import MARKS, SMALLEST_P, TRACKS, Texts
+from reading import MARKS, TRACKS, Texts, counted_tasks, interval_text, p_text, print_tables
 from task_gains import PRIMARY, gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -72,8 +72,7 @@ def mean_over_tasks(differences: Any, overlaps: pd.Series[float]) -> Mean:
 
 def holm(p_values: pd.Series[float]) -> pd.Series[float]:
     """Holm's correction."""
-    ordered = p_values.sort_values()
-    return (ordered * np.arange(len(ordered), 0, -1)).cummax().clip(upper=1.0)
+    return pd.Series(margins.holm([*p_values]), p_values.index)
 
 
 def verdicts(means: Mapping[str, Mean], margin: float) -> tuple[pd.Series[float], dict[str, str]]:
@@ -115,11 +114,11 @@ def compared(gains: Any, family: str, overlaps: pd.Series[float], margin: float)
         each = of.groupby(level="experiment").mean()
         tasks = Mean(each.mean(), each.sem(), len(each) - 1)
         rows[name] = {
-            "gain": _interval(means[name].ends),
-            "p": f"{p[name]:.3f}" if p[name] >= SMALLEST_P else "< 0.001",
+            "gain": interval_text(means[name].ends),
+            "p": p_text(p[name]),
             "verdict": found[name],
-            "independent seeds": f"{_interval(free[name].ends)} {MARKS[former[name]]}",
-            "tasks as the sample": _interval(tasks.ends),
+            "independent seeds": f"{interval_text(free[name].ends)} {MARKS[former[name]]}",
+            "tasks as the sample": interval_text(tasks.ends),
             **each.map("{:+.1f}".format).to_dict(),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -127,31 +126,30 @@ def compared(gains: Any, family: str, overlaps: pd.Series[float], margin: float)
 
 def read(first: pd.DataFrame, second: pd.DataFrame) -> Texts:
     """The tables of the study, from the runs of `registered` and of `registered-2`, over the tasks recorded whole."""
-    main = select(first, TRACKS["B"])
-    counted = {name.removeprefix("gain:") for name in map(str, mb.across(main)) if name.startswith("gain:")}
+    counted = counted_tasks(select(first, TRACKS["B"]))
     tables: Texts = {}
     for track in ("A", "B"):
-        one, two = (select(runs, TRACKS[track]) for runs in (first, second))
-        is_recorded = two["status"].isin(["ok", "diverged"]).groupby(two["experiment"].astype(str)).all()
-        recorded = [*is_recorded.index[is_recorded]]
-        two = two[two["experiment"].isin(recorded)]
-        gains = gains_of(two)[[*NEW, "JOINT"]].join(gains_of(one)[PRIMARY])
+        old = select(first, TRACKS[track])
+        new = select(second, TRACKS[track])
+        recorded = recorded_tasks(new)
+        new = new[new["experiment"].isin(recorded)]
+        gains = gains_of(new)[[*NEW, "JOINT"]].join(gains_of(old)[PRIMARY])
         tasks = [task for task in recorded if task in counted]
         margin = round(float(np.mean([margin_of(task) for task in tasks])), 2)
-        ratios = overlaps_of(two)
-        over = gains.loc[tasks]
-        tables |= {f"{name}, {track}": compared(over, name, ratios.loc[tasks], margin) for name in FAMILIES}
-        means = gains.groupby(level="experiment").mean()
-        tables[f"each task, {track}"] = means.map("{:+.1f}".format)
-        whole = {"tasks": len(tasks), "which": ", ".join(tasks), "margin": f"{margin:.2f}"}
-        tables[f"whole, {track}"] = pd.Series(whole).map(str).to_frame("value")
+        overlaps = overlaps_of(new).loc[tasks]
+        for name in FAMILIES:
+            tables[f"{name}, {track}"] = compared(gains.loc[tasks], name, overlaps, margin)
+        tables[f"each task, {track}"] = gains.groupby(level="experiment").mean().map("{:+.1f}".format)
+        whole = {"tasks": str(len(tasks)), "which": ", ".join(tasks), "margin": f"{margin:.2f}"}
+        tables[f"whole, {track}"] = pd.DataFrame({"value": whole})
     return tables
 
 
-def _interval(numbers: tuple[float, float, float]) -> str:
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
+def recorded_tasks(chosen: pd.DataFrame) -> list[str]:
+    """The tasks of which every chosen run is recorded."""
+    is_recorded = chosen["status"].isin(["ok", "diverged"]).groupby(chosen["experiment"].astype(str)).all()
+    return [*is_recorded.index[is_recorded]]
 
 
 if __name__ == "__main__":
-    for title, table in read(*(mb.load_results(RESULTS / name) for name in ("registered", "registered-2"))).items():
-        sys.stdout.write(f"## {title}\n\n{table.to_markdown(disable_numparse=True)}\n\n")
+    print_tables(read(mb.load_results(RESULTS / "registered"), mb.load_results(RESULTS / "registered-2")))

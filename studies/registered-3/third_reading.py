@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import pandas as pd
 import msda_bench as mb
 from margins import LEVEL
 from msda_bench.results.model_selection import select
-from reading import SMALLEST_P, TUNING, Texts
-from second_reading import Mean, holm, mean_over_tasks
+from reading import TUNING, Texts, interval_text, p_text, print_tables
+from second_reading import Mean, holm, mean_over_tasks, recorded_tasks
 from task_gains import gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -27,7 +26,9 @@ ADAPTING = ["MCC", "BNM", "MMD", "DARN", "AdaBN"]
 STANDARDISED = [f"{name}-domain" for name in ADAPTING]
 DEEP = ["SRC", *ADAPTING, "SRC-domain", *STANDARDISED]
 HOW = ["domain", "CORAL", "SA", "OT", "JDOT"]
-LOGISTIC, BOOSTING = ([f"{plain}-{how}" for how in HOW] for plain in ("logistic", "boosting"))
+LOGISTIC = [f"logistic-{how}" for how in HOW]
+BOOSTING = [f"boosting-{how}" for how in HOW]
+SHALLOW = [*LOGISTIC, *BOOSTING]
 PLAIN = (
     dict.fromkeys([*ADAPTING, "SRC-domain", *STANDARDISED], "SRC")
     | dict.fromkeys(LOGISTIC, "logistic")
@@ -36,16 +37,16 @@ PLAIN = (
 """The row without adaptation of each row that adapts."""
 
 
-def recorded_tasks(runs: pd.DataFrame) -> list[str]:
-    """The tasks of which every chosen run is recorded."""
-    is_recorded = runs["status"].isin(["ok", "diverged"]).groupby(runs["experiment"].astype(str)).all()
-    return [*is_recorded.index[is_recorded]]
-
-
 def tasks_with_headroom(runs: pd.DataFrame, tasks: Iterable[str]) -> list[str]:
-    """Those of some tasks where the interval of JOINT less SRC is not below zero or around it."""
-    gains, overlaps = gains_of(runs), overlaps_of(runs)
-    return [task for task in tasks if mean_over_tasks(gains.loc[[task], "JOINT"], overlaps).ends[1] > 0]
+    """The tasks where the whole interval of JOINT less SRC is above zero."""
+    headroom = gains_of(runs)["JOINT"]
+    overlaps = overlaps_of(runs)
+    found = []
+    for task in tasks:
+        _, low, _ = mean_over_tasks(headroom.loc[[task]], overlaps).ends
+        if low > 0:
+            found.append(task)
+    return found
 
 
 def best_shallow(runs: pd.DataFrame, tasks: Iterable[str]) -> str:
@@ -69,19 +70,25 @@ def family(scores: Any, pairs: dict[str, str], overlaps: pd.Series[float]) -> pd
         means[name] = mean_over_tasks(differences, overlaps)
         each = differences.groupby(level="experiment").mean()
         tasks = Mean(each.mean(), each.sem(), len(each) - 1)
-        beside = interval(tasks.ends) if len(each) > 1 else ""
         rows[name] = {
             "less": base,
-            "gain": interval(means[name].ends),
+            "gain": interval_text(means[name].ends),
             "tasks": str(len(each)),
-            "tasks as sample": beside,
+            "tasks as sample": interval_text(tasks.ends) if len(each) > 1 else "",
         }
-    corrected = holm(pd.Series({name: mean.p_values(0)[0] for name, mean in means.items()}))
-    for name, p in corrected.items():
-        rows[str(name)]["p"] = f"{p:.3f}" if p >= SMALLEST_P else "< 0.001"
-        above = "better" if means[str(name)].value > 0 else "worse"
-        rows[str(name)]["verdict"] = above if p <= LEVEL else "undecided"
+    p_values = corrected(means)
+    for name, mean in means.items():
+        p = p_values[name]
+        rows[name]["p"] = p_text(p)
+        rows[name]["verdict"] = "undecided"
+        if p <= LEVEL:
+            rows[name]["verdict"] = "better" if mean.value > 0 else "worse"
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def corrected(means: Mapping[str, Mean]) -> pd.Series[float]:
+    """The two-sided p of each mean after Holm's correction over all of them."""
+    return holm(pd.Series({name: mean.p_values(0)[0] for name, mean in means.items()}))
 
 
 def what_is_left(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
@@ -91,27 +98,28 @@ def what_is_left(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
         before = scores[name] - scores["SRC"]
         after = scores[f"{name}-domain"] - scores["SRC-domain"]
         columns = {"gain": before, "gain, standardised": after, "difference": after - before}
-        rows[name] = {title: interval(mean_over_tasks(of, overlaps).ends) for title, of in columns.items()}
+        rows[name] = {title: interval_text(mean_over_tasks(of, overlaps).ends) for title, of in columns.items()}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def gains_by_task(scores: Any, overlaps: pd.Series[float], shallow: str) -> pd.DataFrame:
     """The differences of Q1 to Q4 in each task, with intervals and without tests: `ROW less BASE` by task."""
-    pairs = [
-        ("SRC-domain", "SRC"),
-        *((name, "SRC") for name in ADAPTING),
-        *((name, "SRC-domain") for name in STANDARDISED),
-    ]
-    pairs += [(name, PLAIN[name]) for name in [*LOGISTIC, *BOOSTING]]
+    pairs = [("SRC-domain", "SRC")]
+    pairs += [(name, "SRC") for name in ADAPTING]
+    pairs += [(name, "SRC-domain") for name in STANDARDISED]
+    pairs += [(name, PLAIN[name]) for name in SHALLOW]
     pairs += [(name, shallow) for name in DEEP]
     rows = {}
     for name, base in pairs:
         differences = (scores[name] - scores[base]).dropna()
-        gains = tasks_of(differences, overlaps)
-        rows[f"{name} less {base}"] = {
-            task: interval(Mean(row["mean"], row["error"], row["freedom"]).ends) for task, row in gains.iterrows()
-        }
+        means = means_by_task(differences, overlaps)
+        rows[f"{name} less {base}"] = {task: interval_text(mean.ends) for task, mean in means.items()}
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def means_by_task(differences: Any, overlaps: pd.Series[float]) -> dict[str, Mean]:
+    """The mean of each task, with its error."""
+    return {str(task): Mean(*row) for task, row in tasks_of(differences, overlaps).iterrows()}
 
 
 def in_each_task(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
@@ -119,17 +127,17 @@ def in_each_task(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
     rows = {}
     for task in dict.fromkeys(scores.index.get_level_values("experiment")):
         mine = scores.loc[[task]]
-        gains = {
-            name: mine[name] - mine[base]
-            for name, base in PLAIN.items()
-            if mine.get(name, mine["SRC"] * np.nan).notna().all()
+        means: dict[str, Mean] = {}
+        for name, base in PLAIN.items():
+            if name in mine and mine[name].notna().all():
+                means[name] = means_by_task(mine[name] - mine[base], overlaps)[task]
+        p_values = corrected(means)
+        above = [name for name, mean in means.items() if mean.value > 0 and p_values[name] <= LEVEL]
+        rows[task] = {
+            "deep": best(means, DEEP),
+            "shallow": best(means, SHALLOW),
+            "above their plain row": ", ".join(above) or "none",
         }
-        of = {name: tasks_of(gain, overlaps).iloc[0] for name, gain in gains.items()}
-        means = {name: Mean(row["mean"], row["error"], row["freedom"]) for name, row in of.items()}
-        corrected = holm(pd.Series({name: mean.p_values(0)[0] for name, mean in means.items()}))
-        above = [name for name, mean in means.items() if mean.value > 0 and corrected[name] <= LEVEL]
-        rows[task] = {kind: best(means, names) for kind, names in (("deep", DEEP), ("shallow", [*LOGISTIC, *BOOSTING]))}
-        rows[task]["above their plain row"] = ", ".join(above) or "none"
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -139,20 +147,19 @@ def best(means: dict[str, Mean], names: Iterable[str]) -> str:
     if not known:
         return ""
     name = max(known, key=lambda name: known[name].value)
-    return f"{name} {interval(known[name].ends)}"
+    return f"{name} {interval_text(known[name].ends)}"
 
 
-def seconds(tasks: Iterable[str]) -> pd.DataFrame:
+def median_seconds(tasks: Iterable[str]) -> pd.DataFrame:
     """The median seconds of a run that trains alone, by row and task; see `seconds.py`."""
     measured = pd.read_csv(SECONDS)
-    medians = measured[measured["task"].isin([*tasks])].groupby(["method", "task"])["seconds"].median().unstack()
-    return medians.map("{:.2f}".format, na_action="ignore").fillna("")
+    measured = measured[measured["task"].isin([*tasks])]
+    return measured.groupby(["method", "task"])["seconds"].median().unstack()
 
 
 def cost(tasks: Iterable[str]) -> pd.Series[float]:
     """How many times longer than logistic regression a row trains alone; geometric mean over the tasks."""
-    measured = pd.read_csv(SECONDS)
-    medians = measured.groupby(["method", "task"])["seconds"].median().unstack()[[*tasks]]
+    medians = median_seconds(tasks)
     ratios = medians / medians.loc["logistic"]
     return np.exp(np.log(ratios).mean(axis="columns"))
 
@@ -163,25 +170,41 @@ def read(runs: pd.DataFrame) -> Texts:
     recorded = recorded_tasks(chosen)
     chosen = chosen[chosen["experiment"].isin(recorded)]
     tasks = tasks_with_headroom(chosen, recorded)
-    scores, overlaps = scores_of(chosen), overlaps_of(chosen)
+    scores = scores_of(chosen)
+    overlaps = overlaps_of(chosen)
+    tables: Texts = {}
     named = {"recorded": ", ".join(recorded), "in the means": ", ".join(tasks) or "none"}
-    means = means_of(runs, scores.loc[tasks], overlaps) if tasks else {}
-    with_shallow = [task for task in tasks if scores.loc[task, "logistic"].notna().all()]
-    if with_shallow:
-        others = [row for row in [*DEEP, *LOGISTIC, "boosting", *BOOSTING] if row in scores]
-        gains = family(scores.loc[with_shallow], dict.fromkeys(others, "logistic"), overlaps)
-        gains = gains[gains["tasks"] == str(len(with_shallow))]  # means of other tasks cannot stand beside these
-        times = cost(with_shallow).reindex(gains.index).map("{:.1f}".format)
-        named["of these with shallow rows"] = ", ".join(with_shallow)
-        means["over logistic"] = gains[["gain", "tasks"]].assign(times=times)
+    if tasks:
+        tables = means_of(runs, scores.loc[tasks], overlaps)
+        shallow = tables["best shallow row"]["value"].item()
+        tables["by task"] = gains_by_task(scores, overlaps, shallow)
+        with_shallow = tasks_with_shallow_rows(scores.loc[tasks])
+        if with_shallow:
+            tables["over logistic"] = over_logistic(scores.loc[with_shallow], overlaps)
+            named["of these with shallow rows"] = ", ".join(with_shallow)
     return {
         "tasks": pd.DataFrame({"value": named}),
-        **means,
-        **({"by task": gains_by_task(scores, overlaps, means["best shallow row"]["value"].item())} if tasks else {}),
+        **tables,
         "Q5": in_each_task(scores, overlaps),
-        "seconds": seconds(recorded),
+        "seconds": median_seconds(recorded).map("{:.2f}".format, na_action="ignore").fillna(""),
         "each task": scores.groupby(level="experiment").mean().T.map("{:.1f}".format),
     }
+
+
+def tasks_with_shallow_rows(scores: Any) -> list[str]:
+    """The tasks with shallow rows, in order."""
+    tasks = dict.fromkeys(scores.index.get_level_values("experiment"))
+    return [task for task in tasks if scores.loc[task, "logistic"].notna().all()]
+
+
+def over_logistic(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
+    """What each row gains over logistic regression and how many times longer it trains, over tasks with both."""
+    tasks = [*dict.fromkeys(scores.index.get_level_values("experiment"))]
+    others = [row for row in [*DEEP, *LOGISTIC, "boosting", *BOOSTING] if row in scores]
+    gains = family(scores, dict.fromkeys(others, "logistic"), overlaps)
+    gains = gains[gains["tasks"] == str(len(tasks))]  # means of other tasks cannot stand beside these
+    times = cost(tasks).reindex(gains.index).map("{:.1f}".format)
+    return gains[["gain", "tasks"]].assign(times=times)
 
 
 def scores_of(chosen: pd.DataFrame) -> Any:
@@ -192,24 +215,17 @@ def scores_of(chosen: pd.DataFrame) -> Any:
 
 def means_of(runs: pd.DataFrame, scores: Any, overlaps: pd.Series[float]) -> Texts:
     """The answers that are means over tasks."""
-    tasks = [*dict.fromkeys(scores.index.get_level_values("experiment"))]
-    with_shallow = [task for task in tasks if scores.loc[task, "logistic"].notna().all()]
+    with_shallow = tasks_with_shallow_rows(scores)
     shallow = best_shallow(runs, with_shallow)
     return {
         "best shallow row": pd.DataFrame({"value": {"at the tuning seeds": shallow}}),
         "Q1": family(scores, {"SRC-domain": "SRC"}, overlaps),
         "Q2": family(scores, dict.fromkeys(STANDARDISED, "SRC-domain"), overlaps),
         "Q2, beside": what_is_left(scores, overlaps),
-        "Q3": family(scores, {name: PLAIN[name] for name in [*LOGISTIC, *BOOSTING]}, overlaps),
+        "Q3": family(scores, {name: PLAIN[name] for name in SHALLOW}, overlaps),
         "Q4": family(scores.loc[with_shallow], dict.fromkeys(DEEP, shallow), overlaps),
     }
 
 
-def interval(numbers: tuple[float, float, float]) -> str:
-    """A mean with its 95 % interval."""
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
-
-
 if __name__ == "__main__":
-    for title, table in read(mb.load_results(RESULTS / "registered-3")).items():
-        sys.stdout.write(f"## {title}\n\n{table.to_markdown(disable_numparse=True)}\n\n")
+    print_tables(read(mb.load_results(RESULTS / "registered-3")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,114 +49,197 @@ ByTrack: TypeAlias = Mapping[str, Any]
 """Frames, whose stubs know too little of what an index holds."""
 
 
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What the tables are made of.
+
+    Attributes:
+        chosen: the runs that each track selects.
+        gains: of these, over SRC.
+        tests: of each method with SRC, in each task.
+        counted: the tasks with headroom, which the means are over.
+    """
+
+    chosen: Mapping[str, pd.DataFrame]
+    gains: ByTrack
+    tests: ByTrack
+    counted: list[str]
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame) -> Study:
+        """The study of these runs."""
+        chosen = {track: select(runs, by) for track, by in TRACKS.items()}
+        gains = {track: gains_of(frame) for track, frame in chosen.items()}
+        tests = {track: tests_of(frame, gains[track]) for track, frame in chosen.items()}
+        return cls(chosen, gains, tests, counted_tasks(chosen["B"]))
+
+    @property
+    def margins(self) -> dict[str, float]:
+        """The margin of each task that counts, in points."""
+        return {task: margin_of(task) for task in self.counted}
+
+    @property
+    def margin(self) -> float:
+        """The margin of a mean over tasks."""
+        return round(float(np.mean([*self.margins.values()])), 2)
+
+    def with_shared_examples(self, track: str, tasks: list[str], methods: list[str]) -> pd.DataFrame:
+        """Mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction."""
+        gains = self.gains[track].loc[tasks, methods]
+        overlaps = overlaps_of(self.chosen[track])
+        means = []
+        for name in gains:
+            mean, errors, freedom = tasks_of(gains[name], overlaps).to_numpy().T
+            means.append(mean_with_errors(mean, errors, freedom, self.margin))
+        p = holm([mean.p for mean in means])
+        p_beyond = holm([mean.p_beyond for mean in means])
+        columns = {
+            "shared": [interval_text(mean[:3]) for mean in means],
+            "shared p": [p_text(value) for value in p],
+            "shared p beyond": [p_text(value) for value in p_beyond],
+        }
+        return pd.DataFrame(columns, [*gains])
+
+
+def counted_tasks(chosen: pd.DataFrame) -> list[str]:
+    """The tasks that count across datasets."""
+    columns = [str(name) for name in mb.across(chosen)]
+    return [name.removeprefix("gain:") for name in columns if name.startswith("gain:")]
+
+
 def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     """The tables of the study, from the runs of `registered` and of `sensitivity`."""
-    chosen = {track: select(runs, by) for track, by in TRACKS.items()}
-    gains: ByTrack = {track: gains_of(frame) for track, frame in chosen.items()}
-    tests: ByTrack = {track: tests_of(frame, gains[track]) for track, frame in chosen.items()}
-    columns = map(str, mb.across(chosen["B"]))
-    counted = [name.removeprefix("gain:") for name in columns if name.startswith("gain:")]
-    tables = chosen["B"].results.plan.experiments
-    margins = {task: margin_of(task) for task in counted}
-    margin = round(float(np.mean([*margins.values()])), 2)
-    across: ByTrack = {track: mean_gains_of(of, margins) for track, of in gains.items()}
-    fewer = mean_gains_of(gains["B"], {task: size for task, size in margins.items() if task != LARGEST})
-    over_tasks = _over_tasks(across, gains, counted, margin)
-    over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])
-    over_tasks = over_tasks.join(_with_shared_examples(chosen["B"], gains["B"].loc[counted, PRIMARY], margin))
-    for track in ("A", "B with InfoMax", "C"):
-        of_track = _with_shared_examples(chosen[track], gains[track].loc[counted, PRIMARY], margin)
-        over_tasks[f"shared, {track}"] = of_track["shared"]
-    fewer_tasks = gains["B"].loc[[task for task in counted if task != LARGEST], PRIMARY]
-    over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(chosen["B"], fewer_tasks, margin)["shared"]
-    over_tasks["signed ranks"] = signed_ranks_p(gains["B"].loc[counted, PRIMARY]).map(_p)
-    over_tasks["seconds"] = _seconds(chosen["B"]).map("{:.1f}".format)
-    whole: dict[str, Any] = {"methods": len(PRIMARY), "margin": margin, "tasks": len(tables), "counted": len(counted)}
-    whole |= {"seeds": chosen["B"]["seed"].nunique(), "hours": f"{runs['train_seconds'].sum() / 3600:.0f}"}
-    detectable = across["B"].loc[PRIMARY, "detectable"]
-    whole |= {"power": f"{100 * POWER:.0f} %", "finds, median": f"{detectable.median():.2f}"}
-    steps = longer.groupby("experiment", observed=True)["steps"].max()
-    whole |= {f"four times the steps, {task}": f"{most:,.0f}" for task, most in steps.items()}
-    whole |= dict(Counter(over_tasks["over SRC"]))
-    whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", MEAN]) for track, of in across.items()}
-    joint = _with_shared_examples(chosen["B"], gains["B"].loc[counted, ["JOINT"]], margin)
-    whole["JOINT with shared examples"] = joint.loc["JOINT", "shared"]
-    others = sorted({*_tasks(runs)} - {*counted})
-    whole |= {f"headroom of {task}": student(gains["C"].loc[task, "JOINT"]) for task in others}
-    overlaps = overlaps_of(chosen["C"])
-    whole |= {f"{task} with shared examples": shared(gains["C"].loc[task, "JOINT"], overlaps[task]) for task in others}
-    return {
-        **_each_task(gains, tests),
-        "over tasks": over_tasks,
-        "task by task": _task_by_task(gains["B"], tests["B"]),
-        **_targets(chosen["B"]),
-        "selection": _selection(runs, counted),
-        **{f"{task}, longer": _longer(runs, longer, task) for task in _tasks(longer)},
-        "whole": _column(whole | _power(runs) | _diverged(runs)),
-    }
+    study = Study.of(runs)
+    across = {track: mean_gains_of(of, study.margins) for track, of in study.gains.items()}
+    over_tasks = _over_tasks(study, across)
+    tables = _each_task(study)
+    tables["over tasks"] = over_tasks
+    tables["task by task"] = _task_by_task(study.gains["B"], study.tests["B"])
+    tables |= _targets(study.chosen["B"])
+    tables["selection"] = _selection(runs, study.counted)
+    for task in _tasks(longer):
+        tables[f"{task}, longer"] = _longer(runs, longer, task)
+    whole = _sizes(study, runs, longer)
+    whole |= Counter(over_tasks["over SRC"])
+    whole |= _headrooms(study, across, _tasks(runs))
+    whole["finds, median"] = f"{across['B'].loc[PRIMARY, 'detectable'].median():.2f}"
+    whole |= _power(runs)
+    whole |= _diverged(runs)
+    tables["whole"] = _column(whole)
+    return tables
 
 
 def numbers(tables: Texts) -> dict[str, str]:
     """The texts of all cells that are not empty, by `title.row.column`."""
-    return {
-        ".".join(map(str, (title, *(row if isinstance(row, tuple) else (row,)), column))): text
-        for title, table in tables.items()
-        for column, texts in table.items()
-        for row, text in texts.items()
-        if text
+    found = {}
+    for title, table in tables.items():
+        for column, texts in table.items():
+            for row, text in texts.items():
+                if not text:
+                    continue
+                rows = row if isinstance(row, tuple) else (row,)
+                found[".".join(map(str, (title, *rows, column)))] = text
+    return found
+
+
+def print_tables(tables: Texts) -> None:
+    """Writes the tables to standard output, as Markdown."""
+    for title, table in tables.items():
+        sys.stdout.write(f"## {title}\n\n{table.to_markdown(disable_numparse=True)}\n\n")
+
+
+def _sizes(study: Study, runs: pd.DataFrame, longer: pd.DataFrame) -> dict[str, Any]:
+    """How large the study is."""
+    sizes = {
+        "methods": len(PRIMARY),
+        "margin": study.margin,
+        "tasks": len(study.chosen["B"].results.plan.experiments),
+        "counted": len(study.counted),
+        "seeds": study.chosen["B"]["seed"].nunique(),
+        "hours": f"{runs['train_seconds'].sum() / 3600:.0f}",
+        "power": f"{100 * POWER:.0f} %",
     }
+    steps = longer.groupby("experiment", observed=True)["steps"].max()
+    for task, most in steps.items():
+        sizes[f"four times the steps, {task}"] = f"{most:,.0f}"
+    return sizes
 
 
-def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float) -> pd.DataFrame:
+def _headrooms(study: Study, across: ByTrack, tasks: list[str]) -> dict[str, str]:
+    """What JOINT gains over the tasks that count, and in each of the others."""
+    found = {}
+    for track, of in across.items():
+        found[f"JOINT, {track}"] = interval_text(of.loc["JOINT", MEAN])
+    joint = study.with_shared_examples("B", study.counted, ["JOINT"])
+    found["JOINT with shared examples"] = str(joint.loc["JOINT", "shared"])
+    overlaps = overlaps_of(study.chosen["C"])
+    for task in sorted({*tasks} - {*study.counted}):
+        gains = study.gains["C"].loc[task, "JOINT"]
+        found[f"headroom of {task}"] = student(gains)
+        found[f"{task} with shared examples"] = shared(gains, overlaps[task])
+    return found
+
+
+def _over_tasks(study: Study, across: ByTrack) -> pd.DataFrame:
     """The questions E1 to E3 of each method, over the tasks that count; the largest mean gain of track B first."""
+    counted = study.counted
     main = across["B"].loc[PRIMARY].sort_values("mean_gain", ascending=False, kind="stable")
-    rows = {}
+    joint = _by_task(study.gains["B"]["JOINT"], counted)
+    rows: dict[str, dict[str, str]] = {}
     for place, (method, row) in enumerate(main.iterrows(), start=1):
-        mine, oracle = (_by_task(gains[track][method], tasks) for track in ("B", "C"))
+        mine = _by_task(study.gains["B"][method], counted)
+        oracle = _by_task(study.gains["C"][method], counted)
         errors = mine.std(axis=1, ddof=1) / np.sqrt(mine.shape[1])
-        another = new_task(mine.mean(axis=1), errors, margin)
+        another = new_task(mine.mean(axis=1), errors, study.margin)
         rows[str(method)] = {
             "place": str(place),
             "over SRC": row["standing"],
-            **{track: _interval(of.loc[method, MEAN]) for track, of in across.items()},
-            "p": _p(row["p_corrected"]),
-            "survives": _percent(surviving(mine, oracle, tasks)),
-            "share of the gap": _percent(share_of_gap(mine, _by_task(gains["B"]["JOINT"], tasks))),
+            **{track: interval_text(of.loc[method, MEAN]) for track, of in across.items()},
+            "p": p_text(row["p_corrected"]),
+            "survives": _percent(surviving(mine, oracle, counted)),
+            "share of the gap": _percent(share_of_gap(mine, joint)),
             "detectable": f"{row['detectable']:.2f}",
-            "sign flips": _p(sign_flip_p(mine)),
-            "expected": _interval(another[:3]),
+            "sign flips": p_text(sign_flip_p(mine)),
+            "expected": interval_text(another[:3]),
             "spread": f"{another.spread:.1f}",
             "above the margin": f"{100 * another.beyond:.0f} %",
             "within it": f"{100 * another.within:.0f} %",
         }
-    return pd.DataFrame.from_dict(rows, orient="index").assign(**{"all that count": _with_marks(main)})
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table["all that count"] = _with_marks(main)
+    return _with_other_estimates(table, study)
 
 
-def _with_shared_examples(runs: pd.DataFrame, gains: Any, margin: float) -> pd.DataFrame:
-    """The mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction."""
-    overlaps = overlaps_of(runs)
-    means = []
-    for name in gains:
-        mean, errors, freedom = tasks_of(gains[name], overlaps).to_numpy().T
-        means.append(mean_with_errors(mean, errors, freedom, margin))
-    p, beyond = ([*map(_p, holm([getattr(mean, of) for mean in means]))] for of in ("p", "p_beyond"))
-    shared = [_interval(mean[:3]) for mean in means]
-    return pd.DataFrame({"shared": shared, "shared p": p, "shared p beyond": beyond}, [*gains])
+def _with_other_estimates(table: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """The same methods' estimates without the largest task and with shared examples, ranks and seconds."""
+    gains = study.gains["B"]
+    fewer = [task for task in study.counted if task != LARGEST]
+    without_largest = mean_gains_of(gains, {task: study.margins[task] for task in fewer})
+    table[f"without {LARGEST}"] = _with_marks(without_largest.loc[table.index])
+    table = table.join(study.with_shared_examples("B", study.counted, PRIMARY))
+    for track in ("A", "B with InfoMax", "C"):
+        table[f"shared, {track}"] = study.with_shared_examples(track, study.counted, PRIMARY)["shared"]
+    table[f"shared, without {LARGEST}"] = study.with_shared_examples("B", fewer, PRIMARY)["shared"]
+    table["signed ranks"] = signed_ranks_p(gains.loc[study.counted, PRIMARY]).map(p_text)
+    table["seconds"] = _seconds(study.chosen["B"]).map("{:.1f}".format)
+    return table
 
 
-def _each_task(gains: ByTrack, tests: ByTrack) -> Texts:
+def _each_task(study: Study) -> Texts:
     """Gains in each track by task, and what their tests could see."""
-    tables, seen = {}, {}
-    for task in dict.fromkeys(tests["B"].index.get_level_values("experiment")):
-        tracks = {track: frame.loc[task] for track, frame in tests.items()}
+    tables = {}
+    seen = {}
+    for task in dict.fromkeys(study.tests["B"].index.get_level_values("experiment")):
+        tracks = {track: frame.loc[task] for track, frame in study.tests.items()}
         main = tracks["B"].sort_values("gain", ascending=False, kind="stable")
-        columns = {
-            track: [*map(_interval, of.loc[main.index, ["gain", "low", "high"]].to_numpy())]
-            + [student(gains[track].loc[task, name]) for name in REFERENCES]
-            for track, of in tracks.items()
-        }
-        standings = [*main["standing"], *["reference"] * len(REFERENCES)]
-        tables[task] = pd.DataFrame(columns | {"standing": standings}, [*main.index, *REFERENCES])
+        columns: dict[str, list[str]] = {}
+        for track, of in tracks.items():
+            ends = of.loc[main.index, ["gain", "low", "high"]].to_numpy()
+            references = study.gains[track].loc[task, REFERENCES]
+            columns[track] = [interval_text(each) for each in ends]
+            columns[track] += [student(references[name]) for name in REFERENCES]
+        columns["standing"] = [*main["standing"], *["reference"] * len(REFERENCES)]
+        tables[task] = pd.DataFrame(columns, [*main.index, *REFERENCES])
         authors = tracks["A"]["low"]
         seen[task] = {
             "finds, median": f"{main.loc[PRIMARY, 'detectable'].median():.1f}",
@@ -200,27 +284,35 @@ def _selection(runs: pd.DataFrame, tasks: list[str]) -> pd.DataFrame:
     whole = judged.groupby(["experiment", "criterion"], sort=False, observed=True).tail(1).set_index("criterion")
     forms = {"regret": "{:.2f}", "rank_correlation": "{:+.2f}", "evaluated_regret": "{:.2f}"}
     means = whole[[*forms]].astype(float).groupby(level=0, sort=False, observed=True).mean()
-    return pd.DataFrame(
-        {name: means[name].map(form.format, na_action="ignore") for name, form in forms.items()}
-    ).fillna("")
+    texts = {name: means[name].map(form.format, na_action="ignore") for name, form in forms.items()}
+    return pd.DataFrame(texts).fillna("")
 
 
 def _longer(runs: pd.DataFrame, longer: pd.DataFrame, task: str) -> pd.DataFrame:
     """One task's gains beside those of longer runs at the same seeds; SRC has its accuracy."""
-    columns: dict[str, list[str]] = {}
     names = ["SRC", *PRIMARY, *REFERENCES]
-    more = {}
+    columns: dict[str, list[str]] = {}
+    facts: dict[str, list[str]] = {}
     for track in ("A", "B"):
         after = gains_of(select(longer, TRACKS[track])).loc[task]
         before = gains_of(select(runs, TRACKS[track])).loc[task].loc[after.index]
-        for title, of in ((track, before), (f"{track}, longer", after)):
-            columns[title] = [f"{of['SRC'].mean():.1f}", *(f"{of[name].mean():+.1f}" for name in names[1:])]
-        columns[f"{track}, change"] = [student(after[name] - before[name]) for name in names]
-        lows, highs = (pd.Series({name: _ends(after[name] - before[name])[end] for name in PRIMARY}) for end in (1, 2))
+        change = after - before
+        columns[track] = _means_texts(before[names])
+        columns[f"{track}, longer"] = _means_texts(after[names])
+        columns[f"{track}, change"] = [student(change[name]) for name in names]
+        ends = pd.DataFrame([_ends(change[name]) for name in PRIMARY], PRIMARY, ["mean", "low", "high"])
         correlation = stats.kendalltau(before[PRIMARY].mean(), after[PRIMARY].mean()).statistic
-        more[f"{track}, change"] = [f"{correlation:+.2f}", _which(lows > 0), _which(highs < 0)]
-    facts = pd.DataFrame(more, ["rank correlation", "rises", "falls"])
-    return pd.concat([pd.DataFrame(columns, names), facts]).fillna("")
+        rises = _which(ends["low"] > 0)
+        falls = _which(ends["high"] < 0)
+        facts[f"{track}, change"] = [f"{correlation:+.2f}", rises, falls]
+    below = pd.DataFrame(facts, ["rank correlation", "rises", "falls"])
+    return pd.concat([pd.DataFrame(columns, names), below]).fillna("")
+
+
+def _means_texts(gains: pd.DataFrame) -> list[str]:
+    """The means over seeds; the first column is an accuracy."""
+    accuracy, *means = gains.mean()
+    return [f"{accuracy:.1f}", *(f"{mean:+.1f}" for mean in means)]
 
 
 def _power(runs: pd.DataFrame) -> dict[str, str]:
@@ -233,11 +325,15 @@ def _power(runs: pd.DataFrame) -> dict[str, str]:
     best = criterion.groupby([tried[name] for name in place], observed=True).transform("max")
     chosen = tried[criterion == best].drop_duplicates([*place, "seed"])
     deviations = gains_of(chosen)[PRIMARY].groupby("experiment").std().to_numpy().T
-    *_, worst = by_size = sorted(deviations, key=lambda of: float(np.linalg.norm(of)))
+    by_size = sorted(deviations, key=lambda of: float(np.linalg.norm(of)))
     usual = by_size[(len(by_size) - 1) // 2]
-    cases = {"finds": usual, "finds, careful": careful(usual, len(TUNING)), "finds, worst": worst}
-    found = {name: detectable_mean(of, N_SEEDS, LEVEL / len(PRIMARY)) for name, of in cases.items()}
-    found["finds with half the seeds"] = detectable_mean(usual, N_SEEDS // 2, LEVEL / len(PRIMARY))
+    level = LEVEL / len(PRIMARY)
+    found = {
+        "finds": detectable_mean(usual, N_SEEDS, level),
+        "finds, careful": detectable_mean(careful(usual, len(TUNING)), N_SEEDS, level),
+        "finds, worst": detectable_mean(by_size[-1], N_SEEDS, level),
+        "finds with half the seeds": detectable_mean(usual, N_SEEDS // 2, level),
+    }
     return {name: f"{gain:.2f}" for name, gain in found.items()}
 
 
@@ -246,8 +342,10 @@ def _diverged(runs: pd.DataFrame) -> dict[str, Any]:
     without = runs[runs["status"] == "diverged"]
     tuned = without["seed"].isin(TUNING)
     whose = without["method"].astype(str) + " on " + without["experiment"].astype(str)
-    evaluated = whose[~tuned].value_counts().items()
-    return {"diverged at tuning seeds": tuned.sum()} | {f"diverged, {of}": n for of, n in evaluated}
+    counts = {"diverged at tuning seeds": tuned.sum()}
+    for of, n in whose[~tuned].value_counts().items():
+        counts[f"diverged, {of}"] = n
+    return counts
 
 
 def _seconds(chosen: pd.DataFrame) -> Any:
@@ -265,7 +363,7 @@ def _tasks(frame: pd.DataFrame) -> list[str]:
 
 
 def _with_marks(across: pd.DataFrame) -> pd.Series[str]:
-    return across.apply(lambda row: f"{_interval(row[MEAN])} {MARKS[row['standing']]}", axis=1)
+    return across.apply(lambda row: f"{interval_text(row[MEAN])} {MARKS[row['standing']]}", axis=1)
 
 
 def _column(values: Mapping[str, Any]) -> pd.DataFrame:
@@ -283,15 +381,16 @@ def _ends(gains: pd.Series[float]) -> tuple[float, float, float]:
 
 def student(gains: pd.Series[float]) -> str:
     """The mean over seeds with its interval."""
-    return _interval(_ends(gains))
+    return interval_text(_ends(gains))
 
 
 def shared(gains: pd.Series[float], overlap: float) -> str:
     """The mean over seeds with an interval that allows for the examples that seeds share."""
-    return _interval((gains.mean(), *summarize(gains).allowing(overlap).interval(LEVEL)))
+    return interval_text((gains.mean(), *summarize(gains).allowing(overlap).interval(LEVEL)))
 
 
-def _interval(numbers: Iterable[float]) -> str:
+def interval_text(numbers: Iterable[float]) -> str:
+    """A mean and the ends of its interval."""
     return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
 
 
@@ -299,10 +398,10 @@ def _percent(numbers: tuple[float, ...]) -> str:
     return "" if np.isnan(numbers[0]) else "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * number for number in numbers))
 
 
-def _p(p: float) -> str:
+def p_text(p: float) -> str:
+    """A p-value with three decimals."""
     return f"{p:.3f}" if p >= SMALLEST_P else "< 0.001"
 
 
 if __name__ == "__main__":
-    for title, table in read(*(mb.load_results(RESULTS / name) for name in ("registered", "sensitivity"))).items():
-        sys.stdout.write(f"## {title}\n\n{table.to_markdown(disable_numparse=True)}\n\n")
+    print_tables(read(mb.load_results(RESULTS / "registered"), mb.load_results(RESULTS / "sensitivity")))
