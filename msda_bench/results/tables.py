@@ -160,7 +160,7 @@ def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
     widths = []
     for name in cells:
         lengths = [len(cell) for cell in aligned(cells[name].tolist())]
-        widths.append(max(len(str(name)) + MIN_PADDING, *lengths))
+        widths.append(max([len(str(name)) + MIN_PADDING, *lengths]))
     starts = [1]
     used = widths[0]
     for place in range(1, len(widths)):
