@@ -82,6 +82,19 @@ def install(site):
 
 
 @pytest.fixture
+def shown(capsys):
+    """`shown("leaderboard", folder)`: what a command prints, with single spaces; with `code=2` its errors."""
+    from msda_bench.cli.main import main
+
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert main([*map(str, words)]) == code
+        return " ".join(capsys.readouterr()[code == 2].split())
+
+    return run
+
+
+@pytest.fixture
 def golden(request):
     """`golden(name, text)` compares text with a file of golden/ beside the test; delete it to write it anew."""
 

@@ -39,6 +39,11 @@ def relog(folder, changed):
     return log
 
 
+def contents(folder, pattern="*"):
+    """The bytes of every file below a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob(pattern) if path.is_file()}
+
+
 def n_lines(folder):
     """The number of whole lines in the logs of a folder, which may not exist yet."""
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("log/*.jsonl"))

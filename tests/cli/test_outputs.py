@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
+from tests.logs import contents
 from tests.store.faulty import faults
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
@@ -52,10 +53,6 @@ def test_nothing_is_written_outside_the_folder_or_through_a_link(command):
 SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
 
 
-def texts_of(folder):
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
@@ -63,27 +60,26 @@ def smoke(tmp_path_factory):
     return out / "smoke"
 
 
-def test_nothing_is_written_into_a_result_folder_but_its_own(smoke, capsys, tmp_path):
-    before = texts_of(smoke)
+def test_nothing_is_written_into_a_result_folder_but_its_own(smoke, shown):
+    before = contents(smoke)
     assert not (smoke / "shift.json").exists(), "which is for the user's own data"
-    for words in (
-        ["run", str(SMOKE), "--out", str(smoke)],
-        ["run", str(SMOKE), "--out", str(smoke / "deeper")],
-        ["store", "merge", str(smoke / "tables"), str(smoke)],
-        ["site", str(smoke), "--out", str(smoke.parent)],
-        ["site", str(smoke), "--out", str(smoke / "log" / "more")],
-        ["store", "merge", str(smoke / "new"), str(smoke)],
-        ["store", "reference", str(smoke), "--out", str(smoke / "plan.json")],
-        ["store", "reference", str(smoke), "--out", str(smoke / "new.json.gz")],
+    for line in (
+        f"run {SMOKE} --out {smoke}",
+        f"run {SMOKE} --out {smoke}/deeper",
+        f"store merge {smoke}/tables {smoke}",
+        f"site {smoke} --out {smoke.parent}",
+        f"site {smoke} --out {smoke}/log/more",
+        f"store merge {smoke}/new {smoke}",
+        f"store reference {smoke} --out {smoke}/plan.json",
+        f"store reference {smoke} --out {smoke}/new.json.gz",
     ):
-        assert main(words) == 2
-        assert f"would write into the result folder {smoke}" in capsys.readouterr().err
-    assert texts_of(smoke) == before
-    (tmp_path / "mine.txt").write_text("mine")
-    assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "mine.txt")]) == 2
-    assert (tmp_path / "mine.txt").read_text() == "mine"
+        assert f"would write into the result folder {smoke}" in shown(*line.split(), code=2)
+    assert contents(smoke) == before
+    Path("mine.txt").write_text("mine")
+    shown("store", "reference", smoke, "--out", "mine.txt", code=2)
+    assert Path("mine.txt").read_text() == "mine"
     for _ in range(2):  # a reference may be replaced
-        assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "r.json.gz")]) == 0
+        shown("store", "reference", smoke, "--out", "r.json.gz")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +93,9 @@ def test_a_full_disk_leaves_nothing_half_and_the_same_command_works_later(tmp_pa
         if faulty.refused is None:
             break
         if code:
-            assert [path for path in out.rglob("*") if path.is_file()] == []
+            assert contents(out) == {}
             assert "No space left on device" in capsys.readouterr().err
             assert main([*words, "--out", str(out)]) == 0
         shutil.rmtree(out)
     assert at > 3
-    assert texts_of(out)
+    assert contents(out)

@@ -2,7 +2,6 @@
 
 import errno
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from msda_bench.cli.main import main
 from msda_bench.engine import machine
 from msda_bench.store import Outcome, Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
-from tests.logs import n_lines, records_of, relog
+from tests.logs import contents, n_lines, records_of, relog
 from tests.store.faulty import faults
 
 pytestmark = pytest.mark.usefixtures("tiny")
@@ -39,6 +38,7 @@ PLUGIN = """
         return [Talker]
 """
 BUG = "theirs.py:11: ValueError: a bug"
+RESULTS = Path("results", "tiny")
 
 
 def run(*options):
@@ -47,12 +47,7 @@ def run(*options):
 
 def results():
     """The records without what may differ between equal runs."""
-    records = sorted(records_of(Path("results/tiny")).items())
-    return {key: replace(record, timing={}, provenance={}) for key, record in records}
-
-
-def files():
-    return {str(path): path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
+    return {key: replace(record, timing={}, provenance={}) for key, record in records_of(RESULTS).items()}
 
 
 @pytest.fixture
@@ -68,35 +63,31 @@ def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys):
     assert "DARN" in first.out
     assert f"{CELLS} of {CELLS} runs selected: {CELLS} trained" in first.out
     assert len(results()) == CELLS
-    before = files()
-    assert {"results/tiny/plan.json", "results/tiny/leaderboard.csv", "results/tiny/comparisons.csv"} <= before.keys()
+    before = contents(RESULTS)
+    assert {"plan.json", "leaderboard.csv", "comparisons.csv"} <= before.keys()
     assert run() == 0
     again = capsys.readouterr()
-    assert (again.err, f"{CELLS} stored before" in again.out) == ("", True)
-    assert files() == before
+    assert again.err == ""
+    assert f"{CELLS} stored before" in again.out
+    assert contents(RESULTS) == before
     assert run("--quiet") == 0
     quiet = capsys.readouterr()
     assert quiet.err == ""
     assert set(quiet.out.splitlines()) < set(first.out.splitlines())
     assert main(["report", "results/tiny"]) == 0
-    assert Path("results/tiny/report.html").read_text().count("msda-bench run tiny.yaml --device cpu") == 1
+    assert (RESULTS / "report.html").read_text().count("msda-bench run tiny.yaml --device cpu") == 1
 
 
-def test_a_dry_run_changes_nothing_and_parts_add_up(capsys):
-    assert run("--dry-run") == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [row for row in rows if row[:1] == ["tiny"]] == [["tiny", method, "0", "4"] for method in ("SRC", "DARN")]
-    assert not Path("results").exists()
-    assert run("--only", "method=DARN,seed=0") == 0
-    assert f"2 of {CELLS} runs selected: 2 trained" in capsys.readouterr().out
-    before = files()
-    assert run("--dry-run") == 0
-    assert "2 runs stored, 6 to train; nothing was changed" in capsys.readouterr().out
-    assert files() == before
-    assert run("--limit", "3") == 0
-    assert "2 stored before, 3 trained, 3 skipped by --limit" in capsys.readouterr().out
-    assert run() == 0
-    assert "5 stored before, 3 trained" in capsys.readouterr().out
+def test_a_dry_run_changes_nothing_and_parts_add_up(shown):
+    planned = shown(*INLINE, "--dry-run")
+    assert "tiny SRC 0 4 tiny DARN 0 4" in planned
+    assert not RESULTS.exists()
+    assert f"2 of {CELLS} runs selected: 2 trained" in shown(*INLINE, "--only", "method=DARN,seed=0")
+    before = contents(RESULTS)
+    assert "2 runs stored, 6 to train; nothing was changed" in shown(*INLINE, "--dry-run")
+    assert contents(RESULTS) == before
+    assert "2 stored before, 3 trained, 3 skipped by --limit" in shown(*INLINE, "--limit", "3")
+    assert "5 stored before, 3 trained" in shown(*INLINE)
 
 
 def test_quiet_keeps_warnings(capsys, monkeypatch):
@@ -127,16 +118,18 @@ def test_an_edited_suite_trains_only_changed_cells(capsys):
     shown = capsys.readouterr()
     assert "the suite has changed; 4 stored runs are no longer in it" in shown.err
     assert "4 stored before, 4 trained" in shown.out
-    keys = {cell["key"] for cell in json.loads(Path("results/tiny/plan.json").read_bytes())["cells"]}
-    assert (len(keys), len(results()), keys < results().keys()) == (CELLS, CELLS + 4, True)
+    keys = {cell.key for cell in Store(RESULTS).read_plan().cells}
+    assert len(keys) == CELLS
+    assert len(results()) == CELLS + 4
+    assert keys < results().keys()
 
 
 def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys):
     assert run() == 0
     before = results()
     key = min(before)
-    path = relog(Path("results/tiny"), {key: b"{}\n"})
-    Path("results/tiny/plan.json").write_text("{")
+    path = relog(RESULTS, {key: b"{}\n"})
+    (RESULTS / "plan.json").write_text("{")
     capsys.readouterr()
     assert run("--quiet") == 0
     error = capsys.readouterr().err
@@ -174,26 +167,26 @@ def test_a_rerun_finishes_a_stopped_or_killed_run():
     for number in (signal.SIGINT, signal.SIGKILL):
         command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "1"]
         runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        while runner.poll() is None and n_lines(Path("results/tiny")) <= stored:
+        while runner.poll() is None and n_lines(RESULTS) <= stored:
             time.sleep(0.02)
         runner.send_signal(number)
         _, errors = runner.communicate(timeout=60)
-        stored = n_lines(Path("results/tiny"))
+        stored = n_lines(RESULTS)
         assert runner.returncode == (130 if number == signal.SIGINT else -number)
         assert (b"interrupted; run the same command again to resume" in errors) == (number == signal.SIGINT)
         assert b"Traceback" not in errors
     assert run() == 0
     assert run("--out", "undisturbed") == 0
     assert main(["store", "verify", "results/tiny"]) == 0
-    assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()
-
-
-def one_target(*options):
-    return main([*INLINE, "--quiet", "--only", "method=SRC,target=target_0", *options])
+    assert table("results") == table("undisturbed")
 
 
 def table(parent):
     return Path(parent, "tiny", "leaderboard.csv").read_bytes()
+
+
+def one_target(*options):
+    return run("--quiet", "--only", "method=SRC,target=target_0", *options)
 
 
 EVERY = [pytest.param(code, 1, marks=pytest.mark.nightly) for code in (errno.ENOSPC, errno.EIO, errno.EROFS)]
@@ -222,9 +215,8 @@ def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, ste
 
 def test_a_stored_conflict_is_shown_with_exit_code_1(capsys):
     assert one_target() == 0
-    store = Store(Path("results/tiny")).refresh()
-    record = store.read(min(store.results))
-    store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
+    _, record = min(records_of(RESULTS).items())
+    Store(RESULTS).publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
     capsys.readouterr()
     assert one_target() == 1
     assert "another result of the same run is stored with the one that counts" in capsys.readouterr().out

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from msda_bench.cli.main import main
+from tests.logs import contents
 from tests.results.page.conftest import Page
 
 SUITE = """
@@ -36,7 +37,7 @@ def write(dataset, backbone=NETWORK):
 
 
 def save(x, sites):
-    np.savez("rows.npz", x=x.astype(np.float32), y=np.arange(len(x)) % 2, site=np.array(sites))
+    np.savez("rows.npz", x=x.astype(np.float32), y=np.arange(len(x)) % 2, site=sites)
 
 
 def kept():
@@ -44,14 +45,16 @@ def kept():
     return picture, {cloud["domain"]: np.array(cloud["points"]) for cloud in picture["clouds"]}
 
 
-def files():
-    return {path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()}
+def report():
+    """The page of the results."""
+    assert main(["report", str(FOLDER)]) == 0
+    return Page((FOLDER / "report.html").read_text())
 
 
 def test_a_run_keeps_two_components_of_own_data_alone_and_the_page_draws_them():
     x = np.random.default_rng(0).normal(size=(60, 5)) * [9, 4, 1, 1, 1] + 1234.5
     x[40:, 1] += 40
-    save(x, ["a"] * 20 + ["b"] * 20 + ["far"] * 20)
+    save(x, np.repeat(["a", "b", "far"], 20))
     write(f"{ARRAYS}, standardise: none")
     assert main(list(RUN)) == 0
     picture, points = kept()
@@ -65,43 +68,41 @@ def test_a_run_keeps_two_components_of_own_data_alone_and_the_page_draws_them():
     assert picture["explained"] == pytest.approx((sizes**2 / (sizes**2).sum())[:2], rel=0.01)
     assert {*picture} == {"data", "of", "explained", "clouds", "left_out"}
     assert {name: some.shape for name, some in points.items()} == {"a": (20, 2), "b": (20, 2), "far": (20, 2)}
-    before = files()
+    before = contents(FOLDER)
     assert main(list(RUN)) == 0
-    assert files() == before, "a finished suite changes no file"
-    assert main(["report", str(FOLDER)]) == 0
-    page = Page((FOLDER / "report.html").read_text(encoding="utf-8"))
+    assert contents(FOLDER) == before, "a finished suite changes no file"
+    page = report()
     page.check()
     assert "mine-shift" in page.figures
     assert "Farthest from the others: far, by " in page.said
     assert "domain rows first second distance far 20" in page.said
     (FOLDER / "shift.json").write_text('{"mine": {"clouds": []}}')
-    assert main(["report", str(FOLDER)]) == 0
-    assert "mine-shift" not in Page((FOLDER / "report.html").read_text(encoding="utf-8")).figures
+    assert "mine-shift" not in report().figures
     x[0] += 1
-    save(x, ["a"] * 20 + ["b"] * 20 + ["far"] * 20)
+    save(x, np.repeat(["a", "b", "far"], 20))
     assert main([*RUN, "--no-shift", "--out", "without"]) == 0
     assert not Path("without", "mine", "shift.json").exists()
 
 
 def test_of_many_domains_and_rows_a_sample_is_kept():
-    sites = [name for name in ("a", *(f"s{n}" for n in range(69))) for _ in range(30)]
+    sites = np.repeat(["a", *(f"s{n}" for n in range(69))], 30)
     save(np.random.default_rng(0).normal(size=(len(sites), 3)), sites)
     write(ARRAYS)
     assert main(list(RUN)) == 0
     picture, points = kept()
     assert (len(points), picture["left_out"]) == (60, 10)
     assert {len(some) for some in points.values()} == {20}
-    assert main(["report", str(FOLDER)]) == 0
-    assert "10 domains left out." in Page((FOLDER / "report.html").read_text(encoding="utf-8")).said
+    assert "10 domains left out." in report().said
 
 
 @pytest.mark.parametrize("what", ["texts", "signals", "one number"])
 def test_texts_and_signals_have_one_and_a_single_number_has_none(what):
-    draw, sites = np.random.default_rng(0), ["a"] * 12 + ["b"] * 12 + ["c"] * 12
+    draw, sites = np.random.default_rng(0), np.repeat(["a", "b", "c"], 12)
     if what == "texts":
-        words = [f"{'red' if n % 2 else 'blue'} {site} {draw.choice(['hat', 'shoe'])}" for n, site in enumerate(sites)]
-        rows = "\n".join(f"{word},{n % 2},{site}" for n, (word, site) in enumerate(zip(words, sites, strict=True)))
-        Path("rows.csv").write_text(f"text,y,site\n{rows}\n")
+        rows = ["text,y,site"]
+        for n, site in enumerate(sites):
+            rows.append(f"{('blue', 'red')[n % 2]} {site} {draw.choice(['hat', 'shoe'])},{n % 2},{site}")
+        Path("rows.csv").write_text("\n".join(rows))
         write("table: {file: rows.csv, domain: site, label: y, text: text, train: 0.5")
     elif what == "signals":
         x = draw.normal(size=(36, 2, 30))

@@ -13,7 +13,7 @@ import pytest
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
-from tests.logs import key_of, lines_of, relog
+from tests.logs import contents, key_of, lines_of, relog
 from tests.results.conftest import HOSTILE, planned, with_cells, write_folder
 from tests.results.page.conftest import Page
 
@@ -30,7 +30,7 @@ def scores(dataset, without=None, seeds=6, **correct):
 
 
 def index(out):
-    return (out / "index.html").read_text(encoding="utf-8")
+    return (out / "index.html").read_text()
 
 
 def said(text):
@@ -56,11 +56,11 @@ def mixed(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(mixed):
-    before = {path: path.read_bytes() for path in mixed.rglob("*") if path.is_file()}
+    before = contents(mixed)
     folders = ["one", "Two words", "elsewhere/one", "elsewhere/../one"]
     out = mixed.parent / f"{mixed.name}-site"
     assert main(["site", *(str(mixed / name) for name in folders), "--out", str(out)]) == 0
-    assert {path: path.read_bytes() for path in mixed.rglob("*") if path.is_file()} == before
+    assert contents(mixed) == before
     return out
 
 
@@ -187,9 +187,9 @@ def test_any_content_of_a_folder_is_shown_as_text_or_is_one_line(tmp_path, seed,
     pages = [*out.rglob("*.html")]
     assert len(pages) == (2 if seed == 1 else 3)
     for path in pages:
-        page = Page(path.read_text(encoding="utf-8"))
+        page = Page(path.read_text())
         page.check()
         assert str(tmp_path) not in page.source
     for file in out.rglob("*.csv"):
-        cells = [cell for row in csv.reader(file.read_text(encoding="utf-8").splitlines()) for cell in row]
+        cells = [cell for row in csv.reader(file.read_text().splitlines()) for cell in row]
         assert not [cell for cell in cells if cell.startswith(("=", "@", "\t")) or not cell.isprintable()]

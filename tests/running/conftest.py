@@ -17,6 +17,7 @@ from msda_bench.cli.main import main  # noqa: E402
 from msda_bench.executors import Job  # noqa: E402
 from msda_bench.running.runner import missing_runs, run_suite  # noqa: E402
 from msda_bench.store import Store  # noqa: E402
+from tests.logs import contents  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,7 @@ def tables(folder):
     """The files of a complete folder, sealed and with its tables, which `store verify` calls clean."""
     for command in (["store", "seal"], ["leaderboard"], ["store", "verify", "--strict"]):
         assert main([*command, str(folder)]) == 0
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return contents(folder)
 
 
 def wait_for(happened, process):
