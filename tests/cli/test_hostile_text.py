@@ -80,16 +80,16 @@ def command(install, tiny, monkeypatch, capfd):
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        ("plugins", "RuntimeError: ]0;own"),
-        ("data list", "far ]0;own"),
-        ("data fetch toy", "nowhere ]0;own"),
-        ("data verify toy", "toy/a"),
-        ("check judge", "ValueError: ]0;own"),
-        ("check judge --params PARAMS", "]0;own"),
-        ("run pure.yaml --executor inline", "OSError: ]0;own"),
-        ("validate toy.yaml", "far ]0;own"),
-    ],
+    {
+        "plugins": "RuntimeError: ]0;own",
+        "data list": "far ]0;own",
+        "data fetch toy": "nowhere ]0;own",
+        "data verify toy": "toy/a",
+        "check judge": "ValueError: ]0;own",
+        "check judge --params PARAMS": "]0;own",
+        "run pure.yaml --executor inline": "OSError: ]0;own",
+        "validate toy.yaml": "far ]0;own",
+    }.items(),
 )
 def test_text_of_plugins_cannot_control_the_terminal(command, words, said):
     for name in ("toy", "pure"):

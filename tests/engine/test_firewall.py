@@ -58,7 +58,7 @@ def test_target_labels_affect_only_the_test_result(method, setting):
     assert {name for name in SEEN if clean[name] != poisoned[name]} == set()
 
 
-@pytest.mark.parametrize(("method", "labels"), [("TAR", 0), ("SRC", LABELS), ("DARN", LABELS), ("MDMN", LABELS)])
+@pytest.mark.parametrize(("method", "labels"), {"TAR": 0, "SRC": LABELS, "DARN": LABELS, "MDMN": LABELS}.items())
 def test_labels_that_a_run_asks_for_affect_it(method, labels):
     one, other = (
         train_with_weights(make_cell(method, dataset=data, labelled_target=labels, epochs=1))

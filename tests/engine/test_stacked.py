@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +49,7 @@ OPTIONS = {
     "ema": {"average": {"ema": 0.9}},
     "bf16": {"precision": "bf16"},
 }
-CASES: dict[str, tuple[str, dict[str, Any]]] = {
+CASES = {
     **{method: (method, {}) for method in METHODS if method != "SPECTRAL"},
     "SPECTRAL": ("SPECTRAL", {"dataset": {"regression": True}, "mu": 0.001}),
     "dense": ("DARN", {"dataset": {"sparse": False}}),
@@ -128,7 +127,7 @@ STAGES = {"train": {}, "adapt": {"lr_factors": {"features": 0.1}}}
 
 @pytest.mark.parametrize(
     ("stranger", "options"),
-    [(Heads, {}), (Teacher, {}), (SourceFree, {"stages": STAGES}), (Cropped, {}), (Normed, {})],
+    {Heads: {}, Teacher: {}, SourceFree: {"stages": STAGES}, Cropped: {}, Normed: {}}.items(),
 )
 def test_a_stack_of_strangers_trains_like_each_run_alone(stranger, options):
     network = ("convnet", {"channels": (4, 8), "hidden": (8,)}) if stranger is Cropped else ("mlp", {"hidden": [8]})
@@ -254,11 +253,11 @@ def test_a_diverging_run_does_not_affect_its_stack():
 
 @pytest.mark.parametrize(
     ("stranger", "told"),
-    [
-        (Branches, "aggregator 'branches' cannot be stacked (stackable = False)"),
-        (BranchesInSecret, "torch.vmap refuses it: RuntimeError: vmap: It looks like you're"),
-        (OwnNoise, "torch.vmap refuses it: RuntimeError: vmap: called random operation"),
-    ],
+    {
+        Branches: "aggregator 'branches' cannot be stacked (stackable = False)",
+        BranchesInSecret: "torch.vmap refuses it: RuntimeError: vmap: It looks like you're",
+        OwnNoise: "torch.vmap refuses it: RuntimeError: vmap: called random operation",
+    }.items(),
 )
 def test_unstackable_runs_train_alone_with_a_note(stranger, told):
     cells = [swapped(make_cell(seed=seed, dataset={"sparse": False}, steps=2), stranger) for seed in (0, 1)]

@@ -6,7 +6,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 import torch
@@ -169,21 +169,18 @@ LINE = r"\(tests/engine/test_train.py:\d+\)"
 
 @pytest.mark.parametrize(
     ("stranger", "told"),
-    [
-        (
-            Detached,
-            rf"aggregator 'detached' of stranger {LINE} gave an objective without gradient.* do not detach the r",
-        ),
-        (DetachedStep, rf"scheme 'detached_step' {LINE} gave an objective without gradient"),
-        (NoStep, rf"scheme 'no_step' {LINE} gave a NoneType; the contract asks for a Step"),
-        (NumberStep, rf"scheme 'number_step' {LINE} gave objective as float; the contract asks for a tensor"),
-        (WrongShape, r"aggregator 'wrong_shape' of stranger .* shape \(2,\) .* asks for \(\) and"),
-        (OffSimplex, r"aggregator 'off_simplex' of stranger left the simplex: weights from -5 to -5, sums -10 to -10"),
-        (NearSimplex, r"left the simplex: weights from -0.002 to 1.002, sums 1 to 1"),
-        (NoAggregate, r"aggregator 'no_aggregate' of stranger gave a Tensor; .* an Aggregate of three tensors"),
-        (WrongGap, r"discrepancy 'wrong_gap' of stranger .*\(2, 8\).* asks for \(2,\)"),
-        (WrongWidth, r"backbone 'wrong_width' of stranger gave features of shape \(30, 4\) for 30 .*\(30, 5\)"),
-    ],
+    {
+        Detached: rf"aggregator 'detached' of stranger {LINE} gave an objective without gradient.* do not detach the r",
+        DetachedStep: rf"scheme 'detached_step' {LINE} gave an objective without gradient",
+        NoStep: rf"scheme 'no_step' {LINE} gave a NoneType; the contract asks for a Step",
+        NumberStep: rf"scheme 'number_step' {LINE} gave objective as float; the contract asks for a tensor",
+        WrongShape: r"aggregator 'wrong_shape' of stranger .* shape \(2,\) .* asks for \(\) and",
+        OffSimplex: r"aggregator 'off_simplex' of stranger left the simplex: weights from -5 to -5, sums -10 to -10",
+        NearSimplex: r"left the simplex: weights from -0.002 to 1.002, sums 1 to 1",
+        NoAggregate: r"aggregator 'no_aggregate' of stranger gave a Tensor; .* an Aggregate of three tensors",
+        WrongGap: r"discrepancy 'wrong_gap' of stranger .*\(2, 8\).* asks for \(2,\)",
+        WrongWidth: r"backbone 'wrong_width' of stranger gave features of shape \(30, 4\) for 30 .*\(30, 5\)",
+    }.items(),
 )
 def test_a_component_that_breaks_its_contract_is_named(stranger, told):
     with pytest.raises(BenchError, match=told):
@@ -215,7 +212,7 @@ def test_a_failing_validator_loses_only_its_score():
     assert gave == "validator 'nan' gave nan"
     assert record.provenance["distributions"]["stranger"] == "1.2"
     about = Path("/proc/cpuinfo")
-    models = re.findall(r"model name\s*: (.*)", about.read_text(encoding="utf-8")) if about.exists() else []
+    models = re.findall(r"model name\s*: (.*)", about.read_text()) if about.exists() else []
     assert record.provenance["device_name"] in (models or [platform.processor(), platform.machine()])
 
 
@@ -249,7 +246,7 @@ class Asking(Metric):
     label = "asking"
     tasks = ("classification", "regression")
     needs_outputs = True
-    seen: ClassVar[list[Any]] = []
+    seen: ClassVar = []
 
     def value(self, tested):
         self.seen.append(tested)

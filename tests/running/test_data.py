@@ -148,12 +148,12 @@ def test_only_needed_domains_are_prepared_none_while_weights_are_missing_and_err
 
 @pytest.mark.parametrize(
     ("train", "lines"),
-    [
-        (2, ()),
-        (3, ("dataset one: domain 's0' has 2 examples to train on, fewer than train = 3; set a smaller `train`",)),
-        (7, ("one: of no use; replace it",)),
-        (8, ()),
-    ],
+    {
+        2: (),
+        3: ("dataset one: domain 's0' has 2 examples to train on, fewer than train = 3; set a smaller `train`",),
+        7: ("one: of no use; replace it",),
+        8: (),
+    }.items(),
 )
 def test_sizes_are_read_from_files_without_loading_and_checked(put, train, lines):
     class Listed(dataset("one")):

@@ -13,8 +13,8 @@ from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 
 HERE = f"msda-bench {__version__}"
-GOOD = Path(__file__).with_name("good.yaml").read_text(encoding="utf-8")
-SIZES = Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8")
+GOOD = Path(__file__).with_name("good.yaml").read_text()
+SIZES = Path(__file__).with_name("sizes.yaml").read_text()
 
 
 def toy(base, name, **members):
@@ -88,7 +88,7 @@ def load(tmp_path, registry):
 
     def load(text, components=registry):
         path = tmp_path / "s.yaml"
-        path.write_text(text, encoding="utf-8", newline="")
+        path.write_text(text, newline="")
         return load_suite(path, components)
 
     return load

@@ -20,7 +20,7 @@ SECONDS = 4
 """Of a processor that others may share, for what takes less than one alone."""
 MEGABYTES = 200
 FULL = MAX_BYTES - 2000
-GOOD = (Path(__file__).parents[2] / "suites" / "smoke.yaml").read_text(encoding="utf-8")
+GOOD = (Path(__file__).parents[2] / "suites" / "smoke.yaml").read_text()
 
 
 def lines_of(text, count):

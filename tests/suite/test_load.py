@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 def write(path, text):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
+    Path(path).write_text(text)
     return path
 
 
@@ -52,19 +52,19 @@ def test_mistakes_of_all_files_are_reported_together(folder, registry, good):
 
 @pytest.mark.parametrize(
     ("include", "what"),
-    [
-        ("[/etc/s.yaml]", "[0]: '/etc/s.yaml' must be relative to the file that includes it, not absolute"),
-        ("['C:\\s.yaml']", "[0]: 'C:\\\\s.yaml' must be relative to the file that includes it, not absolute"),
-        ("[../s.yaml]", "[0]: '../s.yaml' leaves the folder of the suite; move the file into it"),
-        ("[in/../../s.yaml]", "[0]: 'in/../../s.yaml' leaves the folder of the suite; move the file into it"),
-        ("[out/s.yaml]", "[0]: 'out/s.yaml' leaves the folder of the suite; move the file into it"),
-        ("[top.yaml]", "[0]: 'top.yaml' is already included, or includes itself indirectly"),
-        ("[in]", "[0]: 'in' is a folder; name a suite in it (b.yaml)"),
-        ("[loop.yaml]", "[0]: 'loop.yaml' cannot be read (Too many levels of symbolic links)"),
-        ("[3]", "[0]: must be text, not 3 (put it in quotes)"),
-        ("[]", ": must have at least 1 item, not 0"),
-        ("a.yaml", ": must be a list, not 'a.yaml'"),
-    ],
+    {
+        "[/etc/s.yaml]": "[0]: '/etc/s.yaml' must be relative to the file that includes it, not absolute",
+        "['C:\\s.yaml']": "[0]: 'C:\\\\s.yaml' must be relative to the file that includes it, not absolute",
+        "[../s.yaml]": "[0]: '../s.yaml' leaves the folder of the suite; move the file into it",
+        "[in/../../s.yaml]": "[0]: 'in/../../s.yaml' leaves the folder of the suite; move the file into it",
+        "[out/s.yaml]": "[0]: 'out/s.yaml' leaves the folder of the suite; move the file into it",
+        "[top.yaml]": "[0]: 'top.yaml' is already included, or includes itself indirectly",
+        "[in]": "[0]: 'in' is a folder; name a suite in it (b.yaml)",
+        "[loop.yaml]": "[0]: 'loop.yaml' cannot be read (Too many levels of symbolic links)",
+        "[3]": "[0]: must be text, not 3 (put it in quotes)",
+        "[]": ": must have at least 1 item, not 0",
+        "a.yaml": ": must be a list, not 'a.yaml'",
+    }.items(),
 )
 def test_invalid_includes_are_refused(folder, registry, good, include, what):
     write("in/b.yaml", good)

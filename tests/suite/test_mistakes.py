@@ -13,7 +13,7 @@ from msda_bench.cli.main import main
 from tests.suite.conftest import HERE
 
 FOLDER = Path(__file__).parent
-TEXT = (FOLDER / "mistakes.txt").read_text(encoding="utf-8")
+TEXT = (FOLDER / "mistakes.txt").read_text()
 EDIT = re.compile(r"`(.*)` => `(.*)`\n")
 CASE = re.compile(r"((?:`.*` => `.*`\n)+)((?: {4}.+\n)+)")
 CASES = [
@@ -25,7 +25,7 @@ CASES = [
 
 @pytest.mark.parametrize(("base", "edits", "lines"), CASES)
 def test_each_mistake_has_its_line(mistakes, base, edits, lines):
-    text = "".join((FOLDER / f"{part}.yaml").read_text(encoding="utf-8") for part in base.split("+"))
+    text = "".join((FOLDER / f"{part}.yaml").read_text() for part in base.split("+"))
     for old, new in ((words.replace(r"\n", "\n") for words in edit) for edit in edits):
         assert old in text
         text = text.replace(old, new, 1) if old else text + new
@@ -44,13 +44,13 @@ def test_a_file_that_is_not_a_suite_is_refused(mistakes):
 
 @pytest.mark.parametrize(
     ("data", "line"),
-    [
-        ("train: 6000", "domain 'dvd' has 5586 examples to train on, fewer than train = 6000; set a smaller `train`"),
-        ("train: {dvd: 6000, default: 0.5}", "domain 'dvd' has 5586 examples to train on, fewer than train.dvd = "),
-        ("train: {dvd: 2, books: 2, kitchen: 2}", "`train` names no size for domain 'electronics'; add it, or a"),
-        ("train: {books: all, default: 9}", "target 'books' has no test examples left; set a smaller `train`"),
-        ("target_train: 6000", "domain 'dvd' has 5586 examples to train on, fewer than target_train = 6000; set a"),
-    ],
+    {
+        "train: 6000": "domain 'dvd' has 5586 examples to train on, fewer than train = 6000; set a smaller `train`",
+        "train: {dvd: 6000, default: 0.5}": "domain 'dvd' has 5586 examples to train on, fewer than train.dvd = ",
+        "train: {dvd: 2, books: 2, kitchen: 2}": "`train` names no size for domain 'electronics'; add it, or a",
+        "train: {books: all, default: 9}": "target 'books' has no test examples left; set a smaller `train`",
+        "target_train: 6000": "domain 'dvd' has 5586 examples to train on, fewer than target_train = 6000; set a",
+    }.items(),
 )
 def test_domains_that_are_too_small_are_named_before_anything_trains(tmp_path, monkeypatch, capsys, data, line):
     monkeypatch.chdir(tmp_path)
@@ -89,7 +89,7 @@ def test_a_validator_with_a_reserved_name_is_refused(mistakes, good, replaced, n
     registry = replaced("validator", "source_risk", name=name)
     text = good.replace("[source_accuracy]", f"[{name}, source_accuracy]")
     what = f"{name} has another meaning in select; it cannot be a validator's name"
-    select = (FOLDER / "select.yaml").read_text(encoding="utf-8")
+    select = (FOLDER / "select.yaml").read_text()
     assert mistakes(text + select, registry) == [f"14:14: validators[0]: {what}"]
 
 

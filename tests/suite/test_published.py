@@ -102,7 +102,7 @@ def test_invalid_files_are_refused(tmp_path, data, line):
 
 
 def test_a_suite_names_a_file_relative_to_its_own_and_mistakes_are_at_its_key(tmp_path, registry, good, monkeypatch):
-    page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "verify.md").read_text()
     example = textwrap.dedent(re.search(r"(?m)^    method,target,(.*\n)+?(?=\n)", page)[0])
     (tmp_path / "suites" / "tables").mkdir(parents=True)
     (tmp_path / "suites" / "tables" / "t.csv").write_text(example)

@@ -115,24 +115,24 @@ def test_mistakes_that_are_added_have_places_unless_they_follow_from_an_unreadab
 
 @pytest.mark.parametrize(
     ("words", "value"),
-    [
-        ("~ null Null NULL", None),
-        ("true TRUE", True),
-        ("False false", False),
-        ("0 -0", 0),
-        ("+12", 12),
-        ("9223372036854775807", 2**63 - 1),
-        ("010", 10),
-        ("0o10", 8),
-        ("0xFf", 255),
-        ("-7", -7),
-        ("1e3 1e+3", 1000.0),
-        ("1.0e-3", 0.001),
-        ("1.", 1.0),
-        (".5", 0.5),
-        ("-1.5E+2", -150.0),
-        ("0.0 -0.0 1e-999", 0.0),
-    ],
+    {
+        "~ null Null NULL": None,
+        "true TRUE": True,
+        "False false": False,
+        "0 -0": 0,
+        "+12": 12,
+        "9223372036854775807": 2**63 - 1,
+        "010": 10,
+        "0o10": 8,
+        "0xFf": 255,
+        "-7": -7,
+        "1e3 1e+3": 1000.0,
+        "1.0e-3": 0.001,
+        "1.": 1.0,
+        ".5": 0.5,
+        "-1.5E+2": -150.0,
+        "0.0 -0.0 1e-999": 0.0,
+    }.items(),
 )
 def test_plain_values_are_read_as_yaml_1_2_reads_them(words, value):
     assert {repr(plain_value(word)) for word in words.split()} == {repr(value)}
