@@ -2,7 +2,6 @@
 
 import functools
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,11 +28,9 @@ from msda_bench.api import (
 from msda_bench.data import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
-from msda_bench.engine.prepared import Prepared
 from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.store.record import Record
 from msda_bench.suite.protocol import TrainingConfig
 from msda_bench.suite.run_spec import ComponentSpec, RunSpec
 
@@ -76,7 +73,7 @@ class Toy(Dataset):
         return DomainData(scipy.sparse.csr_matrix(dense) if self.sparse else dense, y)
 
 
-METHODS: dict[str, tuple[Any, ...]] = {
+METHODS = {
     "SRC": ("pooled", "none", "uniform", {}),
     "TAR": ("target_only", None, None, {}),
     "DANN": ("pooled", "d_A", "uniform", {}),
@@ -101,13 +98,13 @@ OPTIMIZERS = {
 
 
 @functools.cache
-def installed(*strangers: type[Any]) -> Registry:
+def installed(*strangers):
     """The built-in components, the toy, and classes of a distribution `stranger`."""
     more = [Entry(cls.kind, cls, "stranger", "1.2") for cls in strangers]
     return Registry([*discover().entries, Entry("dataset", Toy, "tests", "0"), *more])
 
 
-def aggregator(name: str, rule: Any, **facts: Any) -> type[Any]:
+def aggregator(name, rule, **facts):
     """A third-party aggregator; `rule` takes risks and mu, and gives an objective and weights."""
 
     def call(self, risks, gaps, mu, state):
@@ -116,7 +113,7 @@ def aggregator(name: str, rule: Any, **facts: Any) -> type[Any]:
     return component(type(name, (Aggregator,), {"name": name, "__call__": call, **facts}))
 
 
-def backbone(name: str, network: Any) -> type[Any]:
+def backbone(name, network):
     """A third-party backbone; `network` takes the numbers of inputs and outputs, and gives a `Network`'s parts."""
 
     def build(self, task, input, files=None):
@@ -125,7 +122,7 @@ def backbone(name: str, network: Any) -> type[Any]:
     return component(type(name, (Backbone,), {"name": name, "build": build}))
 
 
-def validator(name: str, score: Any) -> type[Any]:
+def validator(name, score):
     """A third-party validator; `score` takes the view."""
     return component(type(name, (Validator,), {"name": name, "score": lambda self, view: score(view)}))
 
@@ -136,7 +133,7 @@ class Gaps(nn.Module):
         self.forward = gaps
 
 
-def discrepancy(name: str, gaps: Any) -> type[Any]:
+def discrepancy(name, gaps):
     """A third-party discrepancy; `gaps` takes the features of sources and target."""
     return component(type(name, (Discrepancy,), {"name": name, "build": lambda self, feature_dim, k: Gaps(gaps)}))
 
@@ -152,7 +149,7 @@ class OwnStep(Scheme):
         return Step(risks.mean(), risks)
 
 
-def ref(kind: str, name: str | None, params: dict[str, Any] | None = None) -> Any:
+def ref(kind, name, params=None):
     if name is None:
         return None
     entry = installed().entry(kind, name)
@@ -161,17 +158,17 @@ def ref(kind: str, name: str | None, params: dict[str, Any] | None = None) -> An
 
 
 def make_cell(
-    method: str = "DARN",
+    method="DARN",
     *,
-    dataset: dict[str, Any] | None = None,
-    backbone: tuple[str, dict[str, Any]] = ("mlp", {"hidden": [16, 8], "dropout": 0.3}),
-    seed: int = 0,
-    mu: float = 0.1,
-    target: str = "c",
-    split_sources: Any = None,
-    labelled_target: int = 0,
-    **training: Any,
-) -> RunSpec:
+    dataset=None,
+    backbone=("mlp", {"hidden": [16, 8], "dropout": 0.3}),
+    seed=0,
+    mu=0.1,
+    target="c",
+    split_sources=None,
+    labelled_target=0,
+    **training,
+):
     """The cell of a method on the toy; further options are those of the protocol."""
     scheme, discrepancy, aggregator, params = METHODS[method]
     validator = "source_risk" if (dataset or {}).get("regression") else "source_accuracy"
@@ -194,7 +191,7 @@ def make_cell(
     )
 
 
-def swapped(cell: RunSpec, cls: type[Any], **params: Any) -> RunSpec:
+def swapped(cell, cls, **params):
     """The cell with a component of a stranger; a validator is asked before its own."""
     made = ComponentSpec(cls.kind, cls.name, 1, "stranger", cls(**params).params())
     if cls.kind == "validator":
@@ -203,29 +200,29 @@ def swapped(cell: RunSpec, cls: type[Any], **params: Any) -> RunSpec:
     return replace(cell, **{cls.kind: made}, **({"discrepancy": None, "aggregator": None} if alone else {}))
 
 
-def trainer(*strangers: type[Any], stack: int | None = 1, device: str = "cpu") -> Trainer:
+def trainer(*strangers, stack=1, device="cpu"):
     return Trainer(installed(*strangers), LocalFiles(), device, stack)
 
 
-def train(cells: list[RunSpec], *strangers: type[Any], **options: Any) -> list[Record]:
+def train(cells, *strangers, **options):
     """The records of the cells, in their order."""
     records = {record.key: record for record in trainer(*strangers, **options).train(cells)}
     return [records[cell.key] for cell in cells]
 
 
-def stacked(cells: list[RunSpec], *strangers: type[Any]) -> list[Record]:
+def stacked(cells, *strangers):
     """The records of the cells, trained in a single stack."""
     records = train(cells, *strangers, stack=len(cells))
     assert {record.provenance["stack"] for record in records} == {len(cells)}
     return records
 
 
-def result(record: Record) -> tuple[Any, ...]:
+def result(record):
     """The parts of a record that are results."""
     return record.status, record.outcome, record.curves, record.bound, record.validation
 
 
-def close(record: Record, other: Record) -> None:
+def close(record, other):
     """The runs agree up to rounding, which few steps leave small: training is chaotic."""
     assert record.status == other.status == "ok"
     assert record.curves.groups == other.curves.groups
@@ -236,16 +233,16 @@ def close(record: Record, other: Record) -> None:
     assert record.validation == pytest.approx(other.validation, abs=0.02)
 
 
-def prepare(cell: RunSpec, dataset: Dataset) -> Prepared:
+def prepare(cell, dataset):
     return Preparer(LocalFiles(), CPU).prepare(dataset, cell)
 
 
-def run_of(cell: RunSpec, *strangers: type[Any]) -> Run:
+def run_of(cell, *strangers):
     components = Components.of(cell, installed(*strangers))
     return Run(cell, components, prepare(cell, components.dataset))
 
 
-def train_with_weights(cell: RunSpec, *strangers: type[Any]) -> dict[str, Any]:
+def train_with_weights(cell, *strangers):
     """The record's parts, and the trained weights as bytes."""
     (record,) = train([replace(cell, keep=("weights",))], *strangers)
     return {**vars(record), "weights": record.arrays["weights"]}

@@ -3,7 +3,6 @@
 import contextlib
 from types import SimpleNamespace
 
-import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -45,7 +44,7 @@ class Recording(TorchDispatchMode):
                     former.data.copy_(value)
 
 
-def simulate(monkeypatch: pytest.MonkeyPatch) -> list[Recording]:
+def simulate(monkeypatch):
     """Steps on the CPU take the way of a GPU's; returns the graphs, as they are made."""
     made = []
 

@@ -7,7 +7,6 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -247,7 +246,7 @@ class Photos(Dataset):
             x = np.load(path, mmap_mode="r")
         return DomainData(x, y)
 
-    def fit(self, train: Any) -> Any:
+    def fit(self, train):
         assert not self.kept
         return lambda _, x: np.divide(x, np.float32(255), dtype=np.float32)
 
@@ -317,7 +316,7 @@ def test_every_byte_becomes_numpys_quotient():
 
 
 def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(monkeypatch):
-    drawn: list[Any] = []
+    drawn = []
     plain = Cropped.augment
 
     def counted(self, x, key):

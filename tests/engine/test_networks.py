@@ -1,7 +1,6 @@
 """Normalised networks train under every scheme, batch-norm sees the rows that it should, pretrained ones are tuned."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +18,7 @@ SCHEMES = [entry.cls for entry in installed().entries if entry.kind == "scheme"]
 TRAINED = sorted(scheme.name for scheme in SCHEMES if not issubclass(scheme, Predictor))
 
 
-def cell_of(scheme: str, seed: int = 0, steps: int = 8, **network: Any):
+def cell_of(scheme, seed=0, steps=8, **network):
     given = {
         "cdan": {"discrepancy": {"hidden": [8], "dropout": 0.5}},
         "wjdot": {"scheme": {"plan": "entropic"}},

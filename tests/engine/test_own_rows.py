@@ -1,12 +1,8 @@
 """A user's rows in any unit or offset give the same numbers or a line; shares of classes, shifted and corrected."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import msda_bench as mb
@@ -30,7 +26,7 @@ METHODS = {
 TRAINING = {"epochs": 2, "steps": 20, "batch": 16, "optimizer": {"adam": {"lr": 0.01}}}
 
 
-def made(folder: Path, x: Any, y: Any, data: Any = (), **more: Any) -> str:
+def made(folder, x, y, data=(), **more):
     """A suite on these rows, in a folder of its own."""
     folder.mkdir(exist_ok=True)
     np.savez(folder / "own.npz", x=x, y=y, domain=DOMAIN)
@@ -38,11 +34,11 @@ def made(folder: Path, x: Any, y: Any, data: Any = (), **more: Any) -> str:
     return suite(folder, "arrays", {"file": "own.npz", **dict(data)}, **usual | more)
 
 
-def refused(path: str) -> bool:
+def refused(path):
     return main(["run", path, "--out", str(Path(path).parent / "out"), "--executor", "inline"]) == 2
 
 
-def test_a_regression_does_not_depend_on_the_unit_of_its_labels(tmp_path: Path) -> None:
+def test_a_regression_does_not_depend_on_the_unit_of_its_labels(tmp_path):
     asked = {"validators": ["source_risk", "dev"], "keep": ["predictions", "weights"]}
     units = [(1.0, 0.0), (1e3, 0.0), (1e-4, 5.0), (1.0, 1.7e9), (1e6, -3e12)]
     scores = []
@@ -57,7 +53,7 @@ def test_a_regression_does_not_depend_on_the_unit_of_its_labels(tmp_path: Path) 
         np.testing.assert_allclose(scores[place], scores[0], rtol=0.02, err_msg=f"{units[place]}")
 
 
-def test_labels_as_they_are_are_refused_where_float32_cannot_hold_them(tmp_path: Path, capsys: Any) -> None:
+def test_labels_as_they_are_are_refused_where_float32_cannot_hold_them(tmp_path, capsys):
     as_they_are, single = {"standardise_labels": False}, Y.astype(np.float32)
     plain, double = (results(made(tmp_path, X, y, **as_they_are)) for y in (single, single.astype(float)))
     assert (double["score"] == plain["score"]).all()
@@ -65,7 +61,7 @@ def test_labels_as_they_are_are_refused_where_float32_cannot_hold_them(tmp_path:
     assert "too close for float32; remove `standardise_labels: false`" in capsys.readouterr().err
 
 
-def test_inputs_are_centred_before_they_lose_digits_or_refused(tmp_path: Path, capsys: Any) -> None:
+def test_inputs_are_centred_before_they_lose_digits_or_refused(tmp_path, capsys):
     for how in ("sources", "domain"):
         near, far = (
             results(made(tmp_path / f"{how}{offset}", X + offset, CLASS, {"standardise": how}))["score"]
@@ -76,7 +72,7 @@ def test_inputs_are_centred_before_they_lose_digits_or_refused(tmp_path: Path, c
     assert "differ too little beside their size for float32" in capsys.readouterr().err
 
 
-def test_classes_on_one_side_alone_are_said(tmp_path: Path, capsys: Any) -> None:
+def test_classes_on_one_side_alone_are_said(tmp_path, capsys):
     y = np.where((DOMAIN == "c") & (X[:, 2] > 0.5), 2, np.where(DOMAIN == "b", CLASS + (CLASS == 0) * 3, CLASS))
     results(made(tmp_path, X, y, metric="balanced_accuracy"))
     said = capsys.readouterr().err
@@ -88,7 +84,7 @@ def test_classes_on_one_side_alone_are_said(tmp_path: Path, capsys: Any) -> None
     assert said.count("target c: of") == 2
 
 
-def test_a_batch_of_one_is_not_normalised_without_a_word(tmp_path: Path, capsys: Any) -> None:
+def test_a_batch_of_one_is_not_normalised_without_a_word(tmp_path, capsys):
     for norm, batch in (("domain", 16), ("batch", 1), ("domain", 1), ("layer", 1)):
         network = {"mlp": {"hidden": [8], "norm": norm}}
         path = made(tmp_path, X, CLASS, backbone=network, training=TRAINING | {"batch": batch})
@@ -96,9 +92,7 @@ def test_a_batch_of_one_is_not_normalised_without_a_word(tmp_path: Path, capsys:
         assert ("norm: " in capsys.readouterr().err) == (batch == 1 and norm != "layer")
 
 
-def test_dropped_duplicates_are_neither_trained_on_nor_tested_and_rows_keep_their_places(
-    tmp_path: Path, capsys: Any
-) -> None:
+def test_dropped_duplicates_are_neither_trained_on_nor_tested_and_rows_keep_their_places(tmp_path, capsys):
     x, y = X.copy(), CLASS.copy()
     start = N  # of domain b
     x[start + 20 : start + 35] = x[start : start + 15]
@@ -117,7 +111,7 @@ def test_dropped_duplicates_are_neither_trained_on_nor_tested_and_rows_keep_thei
     assert not set(runs["key"]) & set(without["key"])
 
 
-def test_an_official_test_row_stays_and_its_copy_in_training_goes(tmp_path: Path) -> None:
+def test_an_official_test_row_stays_and_its_copy_in_training_goes(tmp_path):
     x = X.copy()
     x[N : N + 10] = x[2 * N - 10 : 2 * N]
     folder = tmp_path / "own"
@@ -135,7 +129,7 @@ DOMAINS = ("a", "b", "t")
 BOTH = {"SRC": {"scheme": "pooled"}, "EM": {"scheme": "pooled", "prior_correction": "em"}}
 
 
-def shifted(folder: Path, rows: int = 600, **data: Any) -> str:
+def shifted(folder, rows=600, **data):
     """A suite with target t; two classes of Gaussian inputs, a little turned in t."""
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
@@ -148,15 +142,13 @@ def shifted(folder: Path, rows: int = 600, **data: Any) -> str:
     return suite(folder, "arrays", {"file": "t.npz", "train": 300, **data}, **more)
 
 
-def true_shares(runs: Any) -> pd.Series[float]:
+def true_shares(runs):
     """The share of class 1 in each run's test."""
     counts = mb.load_confusion(runs).groupby(["seed", "true"])["count"].sum().unstack(fill_value=0)
     return counts[1] / counts.sum(axis=1)
 
 
-def test_the_target_has_the_shares_that_the_suite_gives_and_tables_say_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_target_has_the_shares_that_the_suite_gives_and_tables_say_so(tmp_path, capsys):
     path = shifted(tmp_path, label_shift={"domain": "target", "shares": [0.8, 0.2]})
     runs = results(path)
     assert true_shares(runs).tolist() == pytest.approx([0.2] * 3, abs=0.01)
@@ -168,7 +160,7 @@ def test_the_target_has_the_shares_that_the_suite_gives_and_tables_say_so(
     assert "pooled, shares of classes by EM" in capsys.readouterr().out
 
 
-def test_a_source_may_be_shifted_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_source_may_be_shifted_and_the_others_stay(tmp_path):
     """With class 1 nearly gone from the sources a model rarely answers it; the target's test is that of no shift."""
     plain, rare = (
         results(shifted(tmp_path / name, leave_out=["b"], **shift))
@@ -179,13 +171,13 @@ def test_a_source_may_be_shifted_and_the_others_stay(tmp_path: Path) -> None:
     assert answers[1].get(1, 0) < 0.5 * answers[0][1]
 
 
-def test_a_class_without_examples_for_its_share_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_class_without_examples_for_its_share_is_one_line(tmp_path, capsys):
     path = shifted(tmp_path, rows=301, label_shift={"domain": "target", "shares": [0.5, 0.5]})
     assert main(["run", path, "--executor", "inline", "--out", str(tmp_path)]) != 0
     assert "for the shares of `label_shift`; set other shares, or another `train`" in capsys.readouterr().err
 
 
-def by_hand(p: Any, shares: Any) -> Any:
+def by_hand(p, shares):
     """Posteriors after EM, one example and one class at a time, as the paper has it."""
     estimate = np.array(shares)
     for _ in range(5000):
@@ -199,7 +191,7 @@ def by_hand(p: Any, shares: Any) -> Any:
     return posterior
 
 
-def test_em_equals_the_papers_equations(tmp_path: Path) -> None:
+def test_em_equals_the_papers_equations(tmp_path):
     """The target is trained on and tested on as a whole, and so are the sources, so that all that EM sees is known."""
     kept = mb.load_predictions(results(shifted(tmp_path, rows=300, train="all", protocol="transductive")))
     kept = kept[kept["seed"] == 0]

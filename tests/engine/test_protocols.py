@@ -162,20 +162,20 @@ def test_schedules_and_named_stages_follow_their_formulas(stack, options, legs, 
 @pytest.mark.parametrize("most", [0.5, 2.5, 100.0])
 @pytest.mark.parametrize("runs", [None, 3])
 def test_each_run_of_a_stack_is_clipped_as_torch_clips_a_single_run(most, runs):
-    generator = torch.Generator().manual_seed(3)
-    ours, theirs = [], []
-    for shape in ((4, 3), (4,), ()):
-        value = torch.zeros((runs or 1, *shape))
-        value.grad = torch.randn(value.shape, generator=generator)
-        ours.append(value)
-        theirs.append([torch.zeros(shape) for _ in value])
-        for alone, gradient in zip(theirs[-1], value.grad, strict=True):
-            alone.grad = gradient.clone()
-    for run in zip(*theirs, strict=True):
-        torch.nn.utils.clip_grad_norm_(run, most)
+    drawn = torch.Generator().manual_seed(3)
+    ours = [torch.zeros(runs or 1, *shape) for shape in ((4, 3), (4,), ())]
+    for value in ours:
+        value.grad = torch.randn(value.shape, generator=drawn)
+    theirs = []
+    for run in range(runs or 1):
+        alone = [torch.zeros_like(value[run]) for value in ours]
+        for one, value in zip(alone, ours, strict=True):
+            one.grad = value.grad[run].clone()
+        torch.nn.utils.clip_grad_norm_(alone, most)
+        theirs.append([one.grad for one in alone])
     clip_gradients(ours, most, runs)
-    for value, expected in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(value.grad, torch.stack([alone.grad for alone in expected]))
+    for run, expected in enumerate(theirs):
+        torch.testing.assert_close([value.grad[run] for value in ours], expected)
 
 
 # Progress

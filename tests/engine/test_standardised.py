@@ -5,13 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 import msda_bench as mb
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.cli.main import main
-from msda_bench.data import LocalFiles
-from msda_bench.data.splits import split
+from msda_bench.engine import tensors
 from msda_bench_builtin.datasets import Table
 from tests.engine.conftest import make_cell, prepare, train_with_weights
 from tests.own import refusal, results, suite
@@ -68,35 +66,29 @@ def test_a_method_sees_what_a_dataset_of_this_option_gives(task, train, tmp_path
 
 
 def test_words_are_scaled_and_columns_beside_them_standardised(tmp_path):
+    """Column 0 is the number beside the words."""
     rng = np.random.default_rng(1)
-    y, words = rng.integers(0, 2, 3 * ROWS), ("good", "bad", "hotel", "meal", "room")
     lines = ["site,ill,age,note"]
-    for site, label in zip(SITE, y, strict=True):
-        said = " ".join(rng.choice(words, 4, p=[0.3, 0.1, 0.2, 0.2, 0.2] if label else [0.1, 0.3, 0.2, 0.2, 0.2]))
-        lines.append(f"{site},{label},{rng.normal() + 50 * (site == 't') + label:.3f},{said}")
+    for place, site in enumerate(SITE):
+        words = " ".join(rng.choice(["good", "bad", "hotel", "meal", "room"], 4))
+        lines.append(f"{site},{place % 2},{rng.normal() + 50 * (site == 't'):.3f},{words}")
     (tmp_path / "t.csv").write_text("\n".join(lines))
     params = {"domain": "site", "label": "ill", "text": "note", "words": 8, "train": 40, "standardise": "none"}
     table = Table(file=str(tmp_path / "t.csv"), **params)
-    path = suite(
-        tmp_path, "table", {"file": "t.csv", **params}, methods={"logistic": METHODS["logistic"] | DOMAIN}, **SEEN
-    )
-    data = {name: table.load(name, LocalFiles()) for name in DOMAINS}
-    places = split(table, "t", data, seed=0)
-    features = table.fit({name: data[name].x[places[name].train] for name in DOMAINS})
+    cell = replace(make_cell(target="t"), sources=("a", "b"))
+    plain, standardised = prepare(cell, table), prepare(replace(cell, standardise="domain"), table)
     assert table.input.beside == 1
 
-    def by_hand(name, rows):
-        learned, asked = (features(name, data[name].x[of]).toarray() for of in (places[name].train, rows))
-        deviation = np.where(learned.std(0) > 0, learned.std(0), 1)
-        asked[:, 0] -= learned[:, 0].mean()
-        return asked / deviation
+    def numbers(x):
+        return tensors.dense(x).numpy()
 
-    x = np.concatenate([by_hand(name, places[name].train) for name in "ab"])
-    labels = np.concatenate([data[name].y[places[name].train] for name in "ab"])
-    model = LogisticRegression(max_iter=1000).fit(x, labels)
-    rows = mb.load_predictions(results(path))
-    expected = model.predict_proba(by_hand("t", places["t"].test))
-    np.testing.assert_allclose(rows[["probability_0", "probability_1"]], expected, atol=1e-3)
+    parts = [(name, plain.training.x, standardised.training.x, rows) for name, rows in plain.training.rows.items()]
+    for name, x, found, rows in [*parts, ("t", plain.test.x, standardised.test.x, slice(None))]:
+        learned = numbers(plain.training.x)[plain.training.rows[name]]
+        expected = numbers(x)[rows]
+        expected[:, 0] -= learned[:, 0].mean()
+        deviation = learned.std(0)
+        np.testing.assert_allclose(numbers(found)[rows], expected / np.where(deviation > 0, deviation, 1), atol=1e-5)
 
 
 @component
