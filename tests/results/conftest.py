@@ -107,6 +107,17 @@ def write_folder(path, *parts):
     return store.folder
 
 
+@pytest.fixture
+def folder_of(tmp_path):
+    """`folder_of(runs, ...)`: a result folder of such runs as `planned` takes, in which SRC is the baseline."""
+
+    def make(runs, **options):
+        part = planned(runs, **{"baseline": "SRC"} | options)
+        return write_folder(tmp_path / f"made-{len([*tmp_path.iterdir()])}", part)
+
+    return make
+
+
 _NOISE = (0, 3, 1, 4, 2, 5, 3, 0, 1, 2)
 
 
@@ -114,33 +125,28 @@ def gaining(*gains, name=None, dataset=None, **options):
     """Experiments in which `up` gains this many of 1000 over SRC at every seed, ref more, and `even` at some seeds."""
     parts = []
     for place, gain in enumerate(gains):
-        levels = {"SRC": 0, "up": gain, "even": None, "ref": 100}
-        runs = {
-            method: {
-                target: [
-                    Outcome(1000, n_correct=500 + noise + (noise % 3 - 1 if level is None else level))
-                    for noise in _NOISE
-                ]
-                for target in "xy"
-            }
-            for method, level in levels.items()
-        }
+        steps = {"SRC": [0] * 10, "up": [gain] * 10, "even": [noise % 3 - 1 for noise in _NOISE], "ref": [100] * 10}
+        runs = {}
+        for method, added in steps.items():
+            at_seeds = [Outcome(1000, 500 + noise + step) for noise, step in zip(_NOISE, added, strict=True)]
+            runs[method] = {"x": at_seeds, "y": at_seeds}
         parts.append(planned(runs, name or f"e{place}", dataset or f"d{place}", baseline="SRC", **options))
     return parts
 
 
-def gained(*gains, is_control_last=False, **options):
+def gained(*gains, **options):
     """The runs of experiments in which methods gain so many points over SRC at each seed."""
     parts = []
     for place, of_methods in enumerate(gains):
-        control = {"SRC": [0.0] * len(next(iter(of_methods.values())))}
-        levels = {**of_methods, **control} if is_control_last else {**control, **of_methods}
-        runs = {
-            name: {"x": [Outcome(10**6, n_correct=500_000 + round(10_000 * gain)) for gain in of]}
-            for name, of in levels.items()
-        }
+        levels = {"SRC": [0.0] * len(next(iter(of_methods.values()))), **of_methods}
+        runs = {name: {"x": [points(gain) for gain in at_seeds]} for name, at_seeds in levels.items()}
         parts.append(planned(runs, f"e{place}", f"d{place}", **{"baseline": "SRC", "pairs": "baseline"} | options))
     return frame_of(*parts)
+
+
+def points(gain):
+    """The outcome of a run with so many percent more right than half of a million."""
+    return Outcome(10**6, 500_000 + round(10_000 * gain))
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 import msda_bench as mb
-from msda_bench.cli.main import main
 from msda_bench.store.record import Outcome
 from msda_bench.suite.plan import MetricInfo
 from tests.results.conftest import planned, write_folder
@@ -14,34 +13,26 @@ BALANCED = MetricInfo("balanced_accuracy", "balanced accuracy", higher_is_better
 SEEDS = 8
 
 
-def right(*of_200):
-    return [Outcome(200, n_correct=count) for count in of_200]
-
-
 def few(size, right_in):
     """Tests of so many rows at eight seeds, all right in the first of these seeds."""
     return [Outcome(size, n_correct=size if seed < right_in else 0) for seed in range(SEEDS)]
 
 
-def said(capsys, folder, *words):
-    capsys.readouterr()
-    assert main(["leaderboard", str(folder), *words]) == 0
-    return " ".join(capsys.readouterr().out.split())
-
-
-def test_targets_of_one_or_two_rows_are_shown_but_not_in_the_mean(tmp_path, capsys):
+def test_targets_of_one_or_two_rows_are_shown_but_not_in_the_mean(folder_of, shown):
     """One answer of a row counts 100 points there, and would turn the mean of all targets."""
-    large = {"SRC": right(*range(100, 108)), "up": right(*(140 + seed * seed for seed in range(SEEDS)))}
-    runs = {name: {"x": of, "y": few(1, 8 if name == "SRC" else 0), "z": few(2, 4)} for name, of in large.items()}
-    folder = write_folder(tmp_path / "few", planned(runs, baseline="SRC"))
-    board = mb.leaderboard(folder).set_index(["method", "target"])
-    assert board.loc[("SRC", "y"), "mean"] == 100.0
-    for name in large:
-        assert board.loc[(name, "average"), "mean"] == board.loc[(name, "x"), "mean"]
+    runs = {
+        "SRC": {"x": [*range(100, 108)], "y": few(1, 8), "z": few(2, 4)},
+        "up": {"x": [140 + seed * seed for seed in range(SEEDS)], "y": few(1, 0), "z": few(2, 4)},
+    }
+    folder = folder_of(runs)
+    board = mb.leaderboard(folder).set_index(["method", "target"])["mean"]
+    assert board["SRC", "y"] == 100.0
+    for name in runs:
+        assert board[name, "average"] == board[name, "x"]
     pairs = mb.compare(folder).set_index(["scope", "target"])
     assert pairs.loc[("target", "y"), ["outcome", "reason"]].tolist() == ["unknown", "too few test rows"]
     assert pairs["outcome"].loc["average"].tolist() == ["worse"]
-    text = said(capsys, folder)
+    text = shown("leaderboard", folder)
     assert "1 of 1 method gains over SRC: up" in text
     assert (
         "note: 2 of 3 targets have 1 to 2 test rows (y and z), too few to compare methods by: they are shown, but they "
@@ -49,14 +40,9 @@ def test_targets_of_one_or_two_rows_are_shown_but_not_in_the_mean(tmp_path, caps
     ) in text
 
 
-def test_where_all_tests_are_of_few_rows_there_is_no_verdict(tmp_path, capsys):
-    runs = {
-        "SRC": {"x": few(2, 0), "y": few(5, 0)},
-        "up": {"x": few(2, 8), "y": few(5, 8)},
-        "ref": {"x": few(2, 0), "y": few(5, 0)},
-    }
-    folder = write_folder(tmp_path / "few", planned(runs, baseline="SRC"))
-    text = said(capsys, folder)
+def test_where_all_tests_are_of_few_rows_there_is_no_verdict(folder_of, shown):
+    none, every = {"x": few(2, 0), "y": few(5, 0)}, {"x": few(2, 8), "y": few(5, 8)}
+    text = shown("leaderboard", folder_of({"SRC": none, "up": every, "ref": none}))
     assert "Whether a method gains over SRC is open: the tests have too few rows to show a difference" in text
     assert "2 of 2 targets have 2 to 5 test rows (x and y), too few to compare methods by: no test here can" in text
     for word in ("of 1 method", "Labels of the target", "eadroom", "100.00 +- 0.00*"):
@@ -74,19 +60,19 @@ def answers(yes_of_20, no_of_180):
     ("metric", "level"),
     [(None, "always answering the most frequent class (90.0 %)"), (BALANCED, "chance (50.0 %)")],
 )
-def test_scores_of_constant_answers_are_called_so(metric, level, tmp_path, capsys):
+def test_scores_of_constant_answers_are_called_so(metric, level, folder_of, shown):
     constant, good = [answers(0, 180)] * SEEDS, [answers(15, 175 + seed % 3) for seed in range(SEEDS)]
-    one = {"SRC": {"x": constant, "y": good}, "up": {"x": constant, "y": good}}
-    folder = write_folder(tmp_path / "one", planned(one, baseline="SRC", metric=metric))
+    mixed = {"x": constant, "y": good}
     what, _, percent = level.rpartition(" (")
-    assert f"At x ({percent} no method does clearly better than {what}." in said(capsys, folder)
-    runs = {"SRC": {"x": constant, "y": good}, "up": {"x": good, "y": good}, "low": {"x": constant, "y": constant}}
-    text = said(capsys, write_folder(tmp_path / "more", planned(runs, baseline="SRC", metric=metric)))
+    text = shown("leaderboard", folder_of({"SRC": mixed, "up": mixed}, metric=metric))
+    assert f"At x ({percent} no method does clearly better than {what}." in text
+    runs = {"SRC": mixed, "up": {"x": good, "y": good}, "low": {"x": constant, "y": constant}}
+    text = shown("leaderboard", folder_of(runs, metric=metric))
     assert f"Not clearly better on average than {level}: low." in text
     assert f"SRC does not do clearly better than {what} at x ({percent}." in text
 
 
-def test_runs_that_answered_one_class_alone_are_named(tmp_path, capsys):
+def test_runs_that_answered_one_class_alone_are_named(folder_of, shown):
     """Not those that are right as often by other answers, nor tests of one class."""
     constant, good, single = answers(0, 180), answers(15, 175), Outcome(9, n_correct=9, confusion=((1, 1, 9),))
     other = answers(20, 160)  # 180 right, of both classes
@@ -94,7 +80,7 @@ def test_runs_that_answered_one_class_alone_are_named(tmp_path, capsys):
         "SRC": {"x": [constant] * 3 + [good] * 5, "y": [other] * SEEDS, "z": [single] * SEEDS},
         "up": {"x": [good] * SEEDS, "y": [good] * SEEDS, "z": [single] * SEEDS},
     }
-    text = said(capsys, write_folder(tmp_path / "one", planned(runs, baseline="SRC")))
+    text = shown("leaderboard", folder_of(runs))
     assert "one class alone was answered for every test row: SRC at x (class 0, 3 of 8 runs) note" in f"{text} note"
     assert text.count("one class alone") == 1
 

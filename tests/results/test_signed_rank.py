@@ -17,6 +17,7 @@ import msda_bench as mb
 from msda_bench import signed_rank
 from msda_bench.errors import BenchError
 from msda_bench.store.record import Outcome
+from tests.results.conftest import gained
 
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
@@ -56,12 +57,9 @@ def test_what_cannot_be_tested_is_refused(differences, alternative, error, line)
 def test_scores_that_are_equal_as_fractions_tie(table):
     """1/3 - 1/6 and 1/2 - 1/3 are equal, their floats are not; so are the means over targets of unequal sizes."""
     assert 100 / 3 - 100 / 6 != 100 / 2 - 100 / 3
-    runs = {
-        name: {
-            target: [Outcome(6 * size, n_correct=n * size) for n in correct] for target, size in (("x", 1), ("y", 7))
-        }
-        for name, correct in {"a": [2, 3] * 3 + [2, 1], "b": [1, 2] * 4}.items()
-    }
+    runs = {}
+    for name, correct in {"a": [2, 3] * 3 + [2, 1], "b": [1, 2] * 4}.items():
+        runs[name] = {"x": [Outcome(6, n) for n in correct], "y": [Outcome(42, 7 * n) for n in correct]}
     for row in mb.compare(table(runs)).itertuples():
         assert row.p == 2 * (1 + 8) / 2**8  # one of eight equal ranks is negative
 
@@ -95,31 +93,22 @@ def test_means_and_their_standard_errors(table):
     """In any order, for one run and for none, and for squares beyond a float's range."""
     draw = random.Random(1)
     for scores in ([1e300, 3e300], [0.1] * 7, [draw.uniform(0, 9) for _ in range(12)]):
-        first, second = (
-            mb.leaderboard(table({"a": {"x": turned}}, task="regression")).iloc[0] for turned in (scores, scores[::-1])
-        )
-        error = np.std([score / max(scores) for score in scores], ddof=1) * max(scores) / math.sqrt(len(scores))
-        assert first["mean"] == second["mean"] == pytest.approx(statistics.fmean(scores))
-        assert first["standard_error"] == second["standard_error"] == pytest.approx(error, abs=1e-300)
+        error = scipy.stats.sem(np.divide(scores, max(scores))) * max(scores)
+        found = []
+        for order in (scores, scores[::-1]):
+            row = mb.leaderboard(table({"a": {"x": order}}, task="regression")).iloc[0]
+            found.append((row["mean"], row["standard_error"]))
+        assert found[0] == found[1]
+        assert found[0] == pytest.approx((statistics.fmean(scores), error), rel=1e-9, abs=1e-300)
     board = mb.leaderboard(table({"a": {"x": [7, None]}, "b": {"x": [None] * 2}}))
     assert board["mean"].iloc[:2].tolist() == pytest.approx([3.5, math.nan], nan_ok=True)
     assert board["standard_error"].isna().all()
 
 
-N_TEST = 10**6
-
-
-def size(table, differences, **options):
-    """The comparison of two methods with these differences in points."""
-    runs = {"a": [Outcome(N_TEST, n_correct=500_000 + round(10_000 * d)) for d in differences]}
-    runs["b"] = [Outcome(N_TEST, n_correct=500_000)] * len(differences)
-    return mb.compare(table({name: {"x": of_method} for name, of_method in runs.items()}, **options)).iloc[0]
-
-
-@pytest.mark.parametrize(("n", "alpha"), [(6, 0.05), (10, 0.05 / 23), (20, 0.05 / 3), (50, 0.05 / 8)])
-def test_a_true_difference_of_this_size_is_found_with_80_percent(n, alpha, table):
+@pytest.mark.parametrize(("n", "alpha"), {6: 0.05, 10: 0.05 / 23, 20: 0.05 / 3, 50: 0.05 / 8}.items())
+def test_a_true_difference_of_this_size_is_found_with_80_percent(n, alpha):
     differences = np.random.default_rng(n).normal(0, 5, n).round(4)
-    row = size(table, differences.tolist(), alpha=alpha)
+    row = mb.compare(gained({"a": differences.tolist()}, alpha=alpha)).iloc[0]
     draws = np.random.default_rng(7).normal(row["detectable"] / differences.std(ddof=1), 1, (3000, n))
     shown = [mb.signed_rank(differences, "two-sided").p <= alpha for differences in draws.tolist()]
     assert np.mean(shown) == pytest.approx(0.8, abs=0.03)  # four standard errors
