@@ -16,7 +16,7 @@ from msda_bench.results.report import Column, Table
 from msda_bench.results.tables import csv_text, latex_text, markdown_text, render
 from msda_bench.results.verdict import conclusion
 from msda_bench.store.record import Outcome
-from tests.results.conftest import BASE, lead, many
+from tests.results.conftest import BASE, UP, lead, many, plus
 
 HOSTILE = "=1|b_{x}%&#$~^\\ <script>\x1b[31m\u202e"
 
@@ -48,6 +48,17 @@ def test_beyond_six_methods_tests_are_against_the_baseline_and_marks_against_the
     better, worse = (re.sub(r" [+-]\S+ \[[^]]*\]", "", line) for line in board.verdict[:2])
     assert better == "5 of 6 methods gain over b: g, f, e, d and c points."
     assert worse == "Worse than b: a."
+
+
+def test_a_cell_says_how_many_of_its_runs_are_ok_only_where_cells_differ_in_it(table):
+    whole, partial = [*plus(*UP[:3])], [*plus(*UP[:2]), None]
+    text, board = shown(table({"a": {"x": whole}, "b": {"x": partial}}))
+    assert text.count("(2/3)") == 1
+    assert "(n/N): only n of N planned runs are ok; the mean is theirs." in board.notes
+    text, board = shown(table({"a": {"x": partial}, "b": {"x": partial}}))
+    assert "(2/3)" not in text
+    assert "2 of 3 seeds" in board.title
+    assert not any(note.startswith("(n/N)") for note in board.notes)
 
 
 def test_wide_tables_are_split_and_show_every_cell_once(table):
