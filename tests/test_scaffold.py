@@ -1,14 +1,15 @@
 """Distributions made from templates are complete plugins; all names derive from the component's name."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.utils import canonicalize_name
 
+from msda_bench.component.base import PLAIN_NAME
 from msda_bench.errors import BenchError
 from msda_bench.plugins import KINDS, discover
-from msda_bench.plugins.registry import NAME
 from msda_bench.scaffold import Names, render, write
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
@@ -36,7 +37,7 @@ def test_names_derive_from_the_components_name_and_are_valid_where_they_are_used
     assert (names.component, names.class_name, names.distribution) == (
         component, class_name, f"msda-bench-{distribution}",
     )  # fmt: skip
-    assert NAME.fullmatch(names.component)
+    assert re.fullmatch(PLAIN_NAME, names.component)
     assert names.class_name.isidentifier()
     assert names.module.isidentifier()
     assert canonicalize_name(names.distribution) == names.distribution

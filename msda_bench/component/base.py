@@ -19,6 +19,8 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """A finite number of at least 0."""
 Rate = Annotated[float, Field(ge=0, lt=1)]
 """A number in [0, 1), such as a dropout rate."""
+PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+"""The pattern of names of components, suites and methods."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,25 +5,51 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
+from msda_bench.component.base import PLAIN_NAME
 from msda_bench.component.files import Array
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class TaskMetric(NamedTuple):
-    """What tables show of a kind of task unless a suite names a metric."""
+@dataclass(frozen=True)
+class MetricInfo:
+    """A metric, described for tables that do without its plugin, and kept in plans.
 
-    name: str
-    label: str
+    `params` are plain JSON values. `stored` is whether records hold its value, since it needs outputs; any other is
+    computed from their counts.
+    """
+
+    name: Annotated[str, Field(pattern=PLAIN_NAME)]
+    label: Annotated[str, Field(min_length=1, max_length=80)]
     higher_is_better: bool
     percent: bool
+    stored: bool = False
+    params: dict[Annotated[str, Field(max_length=10_000)], Any] = field(default_factory=dict)
+
+    @property
+    def column(self) -> str:
+        """Its name in csv files, such as accuracy_percent."""
+        return f"{self.name}_percent" if self.percent else self.name
+
+    @property
+    def unit(self) -> str:
+        """Its name in captions, and which direction is better, except for accuracy."""
+        label = f"{self.label} in percent" if self.percent else self.label
+        way = "higher" if self.higher_is_better else "lower"
+        return label if self.name == "accuracy" else f"{label}, {way} is better"
+
+    @property
+    def sign(self) -> int:
+        """1 if a higher score is better, -1 if a lower one is."""
+        return 1 if self.higher_is_better else -1
 
 
 class TaskKind(ABC):
@@ -40,7 +66,7 @@ class TaskKind(ABC):
 
     name: ClassVar[str]
     has_classes: ClassVar[bool]
-    metric: ClassVar[TaskMetric]
+    metric: ClassVar[MetricInfo]
     validator: ClassVar[str]
     dtype: ClassVar[type[np.generic]]
     unknown: ClassVar[float]
@@ -75,7 +101,7 @@ class _Classification(TaskKind):
 
     name = "classification"
     has_classes = True
-    metric = TaskMetric("accuracy", "accuracy", higher_is_better=True, percent=True)
+    metric = MetricInfo("accuracy", "accuracy", higher_is_better=True, percent=True)
     validator = "source_accuracy"
     dtype = np.int64
     unknown = -1
@@ -114,7 +140,7 @@ class _Regression(TaskKind):
 
     name = "regression"
     has_classes = False
-    metric = TaskMetric("mse", "mean squared error", higher_is_better=False, percent=False)
+    metric = MetricInfo("mse", "mean squared error", higher_is_better=False, percent=False)
     validator = "source_risk"
     dtype = np.float32
     unknown = float("nan")

@@ -21,14 +21,13 @@ from pydantic import TypeAdapter
 
 from msda_bench import api, hookspecs
 from msda_bench.api import Component
-from msda_bench.component.base import before_added
+from msda_bench.component.base import PLAIN_NAME, before_added
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.marker import PROJECT
 from msda_bench.plugin_errors import package, package_of, plugin_errors
 from msda_bench.plugins.process_state import restored
 from msda_bench.streams import NamedLines
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _BASES = {
     "dataset": ("msda_datasets", "Dataset"),
     "backbone": ("msda_backbones", "Backbone"),
@@ -317,7 +316,7 @@ def fault_of(cls: Any, base: type[api.Component]) -> str | None:
         door = "api" if base.__name__ in api.__all__ else "executors"
         return f"is not a subclass of msda_bench.{door}.{base.__name__}"
     name = getattr(cls, "name", None)
-    if not (isinstance(name, str) and NAME.fullmatch(name)):
+    if not (isinstance(name, str) and re.fullmatch(PLAIN_NAME, name)):
         return f"needs a `name` of letters, digits, '_', '.' and '-', at most 64, not {name!r}"
     if "__pydantic_validator__" not in vars(cls):
         return "is not decorated with @component"

@@ -16,6 +16,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
+from msda_bench.component.task import MetricInfo
 from msda_bench.errors import StoreError
 from msda_bench.results.chance import BesideChance
 from msda_bench.results.decision import INCOMPLETE, PairedComparison, pairs_of_mean
@@ -24,7 +25,7 @@ from msda_bench.results.runs import results_of
 from msda_bench.results.scores import ScoreTable
 from msda_bench.results.small import averaged_targets
 from msda_bench.results.words import counted, first_of, name_of
-from msda_bench.suite.plan import Experiment, MetricInfo
+from msda_bench.suite.plan import Experiment
 
 OWN_DATA = frozenset({"table", "arrays", "image_folder"})
 """The datasets of the user's own files, where `predict` answers new rows."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from msda_bench.component.task import MetricInfo
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.leaderboard import Row, ranked_rows
 from msda_bench.results.load import tested_classes
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
-from msda_bench.suite.plan import Experiment, MetricInfo
+from msda_bench.suite.plan import Experiment
 
 _LEVELS = {
     "accuracy": "always answering the most frequent class",

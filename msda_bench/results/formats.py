@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from msda_bench.component.task import MetricInfo
 from msda_bench.errors import printable
 from msda_bench.results.decision import NOT_SIGNIFICANT, OPPOSITE, SAME, UNKNOWN, WORSE
-from msda_bench.suite.plan import MetricInfo
 
 # Private characters stand for markup until a table is rendered; they are removed from outside text.
 BOLD, SECOND, SMALL = ("\ue000", "\ue001"), ("\ue002", "\ue003"), ("\ue004", "\ue005")

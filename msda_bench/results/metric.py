@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
+from msda_bench.component.task import MetricInfo
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.plugin_errors import package_of, plugin_errors
 from msda_bench.results.load import kept_predictions, read_records
 from msda_bench.results.runs import results_of
 from msda_bench.store import Store
 from msda_bench.store.record import Record
-from msda_bench.suite.plan import DEFAULT_METRICS, Experiment, MetricInfo, Plan
+from msda_bench.suite.plan import DEFAULT_METRICS, Experiment, Plan
 
 if TYPE_CHECKING:
     from msda_bench.api import Metric

@@ -8,10 +8,11 @@ from typing import Any
 
 from msda_bench.api import Predictor
 from msda_bench.component.backbone import Pretrained
+from msda_bench.component.base import PLAIN_NAME
 from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.sizes import DEFAULT
 from msda_bench.errors import BenchError, message_of
-from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, Loc, ValidationIssue, Where, hint, shown_value
+from msda_bench.suite.issues import PLAIN_WORDS, Issues, Loc, ValidationIssue, Where, hint, shown_value
 from msda_bench.suite.label_checks import check_labels
 from msda_bench.suite.network import check_network
 from msda_bench.suite.plan import CHANCE_REFERENCE

@@ -14,10 +14,10 @@ from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSc
 
 from msda_bench.api import Component
 from msda_bench.component.base import before_added, path_parameters
+from msda_bench.component.task import MetricInfo
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.issues import Loc, ValidationIssue, dotted, issues_of, refusal, shown_value
-from msda_bench.suite.plan import MetricInfo
+from msda_bench.suite.issues import Loc, ValidationIssue, dotted, issues_of, refusal, refused, shown_value
 from msda_bench.suite.run_spec import ComponentSpec
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def choose(registry: Registry, kind: str, raw: Any, folder: Path = Path()) -> Co
     except ValidationError as error:
         raise refusal(*(issue._replace(loc=loc + issue.loc) for issue in _issues(error, entry))) from None
     except PluginError as error:
-        raise refusal(ValidationIssue(loc, message_of(error, 1000), "key" if loc else "value")) from None
+        raise refused(message_of(error, 1000), loc, "key" if loc else "value") from None
 
 
 def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Configured[Any]:
@@ -169,11 +169,10 @@ def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
     if not isinstance(raw, dict):
         article = "an" if kind.startswith("a") else "a"
         what = f"must be {article} {kind}, as name or {{name: {{parameters}}}}, not {shown_value(raw)}"
-        raise refusal(ValidationIssue((), what))
+        raise refused(what)
     if len(raw) != 1:
-        what = f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"
-        raise refusal(ValidationIssue((), what))
+        raise refused(f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}")
     ((name, params),) = raw.items()
     if params is not None and not isinstance(params, dict):
-        raise refusal(ValidationIssue((name,), f"must be a mapping of parameters, not {shown_value(params)}"))
+        raise refused(f"must be a mapping of parameters, not {shown_value(params)}", (name,))
     return name, params or {}, (name,)

@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from msda_bench.component.base import PLAIN_NAME
+
 Loc: TypeAlias = tuple[str | int, ...]
 """The place of a value: keys of mappings and indices of lists, from the top."""
 Where: TypeAlias = Literal["value", "key", "missing"]
-PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-"""The pattern of names of suites and methods."""
 PLAIN_WORDS = "1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST = 60
@@ -95,6 +95,11 @@ def refusal(*issues: ValidationIssue) -> ValidationError:
         kind = PydanticCustomError(tag, "{what}", {"what": issue.what})
         details.append(InitErrorDetails(type=kind, loc=issue.loc, input=None))
     return ValidationError.from_exception_data("suite", details)
+
+
+def refused(what: str, loc: Loc = (), where: Where = "value") -> ValidationError:
+    """The refusal of the validated value, or of a part of it, for one reason."""
+    return refusal(ValidationIssue(loc, what, where))
 
 
 def refuse_any(issues: Iterable[ValidationIssue]) -> None:

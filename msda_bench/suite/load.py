@@ -12,13 +12,14 @@ from typing import Any
 from pydantic import AliasChoices, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from msda_bench.component.base import PLAIN_NAME
 from msda_bench.errors import BenchError, SuiteError
 from msda_bench.plugins import KINDS, Entry, Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.described import OwnMethods
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
-from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, ValidationIssue, issues_of, shown_value
+from msda_bench.suite.issues import PLAIN_WORDS, Issues, ValidationIssue, issues_of, shown_value
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.resolved import ResolvedExperiment, without_each_source
 from msda_bench.suite.spec import ExperimentFile, IncludeFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msda_bench.suite.issues import ValidationIssue, refusal, refuse_any, shown_value
+from msda_bench.suite.issues import ValidationIssue, refuse_any, refused, shown_value
 
 OWN_SCHEME = "estimator"
 """The scheme that runs code of the user's own."""
@@ -31,12 +31,11 @@ def as_scheme(method: dict[str, Any]) -> dict[str, Any]:
         )
         return method
     if "scheme" in method:
-        raise refusal(ValidationIssue(("estimator",), "is a scheme of its own; remove scheme", "key"))
+        raise refused("is a scheme of its own; remove scheme", ("estimator",), "key")
     file, _, function = estimator.rpartition(":") if isinstance(estimator, str) else ("", "", "")
     if not file.endswith(".py") or not function:
         what = "must be FILE:FUNCTION, a Python file and what it defines, such as my_models.py:make_svm"
-        raise refusal(ValidationIssue(("estimator",), f"{what}, not {shown_value(estimator)}"))
-    own = {"file": file, "function": function}
-    own.update({key: method[key] for key in options})
-    rest = {key: value for key, value in method.items() if key != "estimator" and key not in options}
-    return {**rest, "scheme": {OWN_SCHEME: own}}
+        raise refused(f"{what}, not {shown_value(estimator)}", ("estimator",))
+    own = {"file": file, "function": function} | {key: method[key] for key in options}
+    rest = {key: value for key, value in method.items() if key not in ("estimator", *options)}
+    return rest | {"scheme": {OWN_SCHEME: own}}

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from msda_bench.component.task import TASK_KINDS
-from msda_bench.suite.issues import PLAIN_NAME
+from msda_bench.component.base import PLAIN_NAME
+from msda_bench.component.task import TASK_KINDS, MetricInfo
 from msda_bench.suite.protocol import Share
 from msda_bench.suite.published import PublishedNumbers
 
@@ -41,48 +41,7 @@ MANY = Field(max_length=100_000)
 _STRICT = {"extra": "forbid", "allow_inf_nan": False}
 
 
-@dataclass(frozen=True)
-class MetricInfo:
-    """The metric of an experiment, described for tables that do without its plugin.
-
-    `params` are plain JSON values. `stored` is whether records hold its value, since it needs outputs; any other is
-    computed from their counts.
-    """
-
-    name: Name
-    label: Annotated[str, Field(min_length=1, max_length=80)]
-    higher_is_better: bool
-    percent: bool
-    stored: bool = False
-    params: dict[Text, Any] = field(default_factory=dict)
-
-    @property
-    def column(self) -> str:
-        """Its name in csv files, such as accuracy_percent."""
-        return f"{self.name}_percent" if self.percent else self.name
-
-    @property
-    def unit(self) -> str:
-        """Its name in captions, and which direction is better, except for accuracy."""
-        label = f"{self.label} in percent" if self.percent else self.label
-        way = "higher" if self.higher_is_better else "lower"
-        return label if self.name == "accuracy" else f"{label}, {way} is better"
-
-    @property
-    def sign(self) -> int:
-        """1 if a higher score is better, -1 if a lower one is."""
-        return 1 if self.higher_is_better else -1
-
-
-DEFAULT_METRICS = {
-    kind.name: MetricInfo(
-        kind.metric.name,
-        kind.metric.label,
-        higher_is_better=kind.metric.higher_is_better,
-        percent=kind.metric.percent,
-    )
-    for kind in TASK_KINDS.values()
-}
+DEFAULT_METRICS = {kind.name: kind.metric for kind in TASK_KINDS.values()}
 """The default metric of tables, by task."""
 
 

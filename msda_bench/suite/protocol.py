@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import AddedLater, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.issues import Loc, ValidationIssue, issues_of, refusal, refuse_any, shown_value
+from msda_bench.suite.issues import Loc, ValidationIssue, issues_of, refusal, refuse_any, refused, shown_value
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, SchemeBase
@@ -39,7 +39,7 @@ def _batch(raw: Any) -> int | Literal["all"]:
     if type(raw) is int and 1 <= raw <= _MOST:
         return raw
     which = f"at most {_MOST}" if type(raw) is int and raw > _MOST else "at least 1, or 'all'"
-    raise refusal(ValidationIssue((), f"must be {which}, not {shown_value(raw)}"))
+    raise refused(f"must be {which}, not {shown_value(raw)}")
 
 
 BatchSize = Annotated[
@@ -115,7 +115,7 @@ class Sgd(SuitePart):
     @model_validator(mode="after")
     def _needs_momentum(self) -> Sgd:
         if self.nesterov and not self.momentum:
-            raise refusal(ValidationIssue(("nesterov",), "needs momentum; add it, such as momentum: 0.9"))
+            raise refused("needs momentum; add it, such as momentum: 0.9", ("nesterov",))
         return self
 
 
@@ -143,7 +143,7 @@ class OneOf(SuitePart):
             return {value: {}}
         if isinstance(value, dict):
             if len(value) != 1:
-                raise refusal(ValidationIssue((), f"must name one {cls.noun}, not {len(value)}"))
+                raise refused(f"must name one {cls.noun}, not {len(value)}")
             return {name: {} if params is None else params for name, params in value.items()}
         return value
 
@@ -211,7 +211,7 @@ class Averaged(SuitePart):
     @model_validator(mode="after")
     def _one(self) -> Averaged:
         if (self.over is None) == (self.ema is None):
-            raise refusal(ValidationIssue((), "must be {over: last_epoch} or {ema: 0.999}"))
+            raise refused("must be {over: last_epoch} or {ema: 0.999}")
         return self
 
 
@@ -219,9 +219,7 @@ def _warmup(raw: Any) -> int | float:
     """A number of steps, or a share of all."""
     number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == math.inf:
-        raise refusal(
-            ValidationIssue((), f"must be a number of steps, or a share of them such as 0.05, not {shown_value(raw)}")
-        )
+        raise refused(f"must be a number of steps, or a share of them such as 0.05, not {shown_value(raw)}")
     return raw if 0 < raw < 1 else int(raw)
 
 
@@ -292,7 +290,7 @@ class UpdateRule(SuitePart):
         what = "is the same for all methods, which take equal steps on as many labels; set it in the suite's training"
         refuse_any(ValidationIssue((name,), what, "key") for name in raw if name in of_all)
         if "optimizer" in raw and raw["optimizer"] is None:
-            raise refusal(ValidationIssue(("optimizer",), "must name an optimizer, not null"))
+            raise refused("must name an optimizer, not null", ("optimizer",))
         return raw
 
 
@@ -315,8 +313,9 @@ class TrainingConfig(UpdateRule):
     def identity(self) -> dict[str, Any]:
         """The values in keys, with the optimizer and the schedule each in two: name and parameters."""
         values = super().identity()
-        for name in {"optimizer", "schedule"} & values.keys():
-            ((values[name], values[f"{name}_params"]),) = values[name].items()
+        for name in ("optimizer", "schedule"):
+            if name in values:  # not a schedule at its default
+                ((values[name], values[f"{name}_params"]),) = values[name].items()
         return values
 
     def of_stage(self, name: str) -> TrainingConfig:
@@ -326,9 +325,7 @@ class TrainingConfig(UpdateRule):
     @model_validator(mode="after")
     def _has_an_end(self) -> TrainingConfig:
         if self.epochs is None and self.steps is None:
-            raise refusal(
-                ValidationIssue(("epochs",), "is missing; give epochs, or the total number of steps", "missing")
-            )
+            raise refused("is missing; give epochs, or the total number of steps", ("epochs",), "missing")
         return self
 
 

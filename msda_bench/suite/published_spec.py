@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import context_of
 from msda_bench.suite.files import UnreadableError, included
-from msda_bench.suite.issues import Issues, ValidationIssue, hint, refusal, refuse_any, shown_value
+from msda_bench.suite.issues import Issues, Loc, ValidationIssue, hint, refusal, refuse_any, refused, shown_value
 from msda_bench.suite.protocol import SuitePart
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 
@@ -44,7 +44,7 @@ class PublishedSpec(SuitePart):
             return {"table": raw}
         if not isinstance(raw, dict):
             what = f"must be the name of a table, or a {ENDING} file with one, or {{table: NAME, ...}}"
-            raise refusal(ValidationIssue((), f"{what}, not {shown_value(raw)}"))
+            raise refused(f"{what}, not {shown_value(raw)}")
         return raw
 
     @model_validator(mode="after")
@@ -54,7 +54,7 @@ class PublishedSpec(SuitePart):
             own = self.table.endswith(ENDING)
             table = find_table(str(included(self.table, context.folder, context.top)) if own else self.table)
         except UnreadableError as error:
-            raise refusal(ValidationIssue(("table",), f"{shown_value(self.table)} {error}")) from None
+            raise refused(f"{shown_value(self.table)} {error}", ("table",)) from None
         except SuiteError as error:
             raise refusal(*(ValidationIssue(("table",), line) for line in error.lines)) from None
         refuse_any(self._faults(table))
@@ -67,15 +67,18 @@ class PublishedSpec(SuitePart):
         return self
 
     def _faults(self, table: PublishedNumbers) -> Issues:
-        choices = [(("backbone",), self.backbone), (("protocol",), self.protocol)]
-        for loc, words in [*choices, *((("methods", name), words) for name, words in self.methods.items())]:
-            column = loc[0].removesuffix("s")
-            known = dict.fromkeys(text for number in table.numbers if (text := getattr(number, column)) is not None)
+        choices: list[tuple[str, Loc, _Words]] = [
+            ("backbone", ("backbone",), self.backbone),
+            ("protocol", ("protocol",), self.protocol),
+        ]
+        choices += [("method", ("methods", name), words) for name, words in self.methods.items()]
+        for column, loc, words in choices:
+            known = dict.fromkeys(getattr(number, column) for number in table.numbers)
+            known.pop(None, None)
             for word in _listed(words):
                 if word not in known:
-                    yield ValidationIssue(
-                        loc, f"{shown_value(word)} is not a {column} of {table.name}{hint(word, known)}"
-                    )
+                    what = f"{shown_value(word)} is not a {column} of {table.name}{hint(word, known)}"
+                    yield ValidationIssue(loc, what)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
-from msda_bench.suite.issues import Issues, ValidationIssue, hint, issues_of, refusal, refuse_any, shown_value
+from msda_bench.suite.issues import Issues, ValidationIssue, hint, issues_of, refusal, refuse_any, refused, shown_value
 from msda_bench.suite.own_estimator import as_scheme
 from msda_bench.suite.plan import Comparison, Name
 from msda_bench.suite.protocol import Optimizer, Splitting, SuitePart, TrainingConfig, UpdateRule
@@ -54,23 +54,24 @@ def seeds(raw: Any) -> tuple[int, ...]:
     """A count n (0 to n - 1), a list of numbers, or a span such as "0-4"; refuses anything else."""
     if isinstance(raw, list):
         return _listed_seeds(raw)
-    numbers = span(raw) if isinstance(raw, str) else None
+    text = raw if isinstance(raw, str) else ""
+    numbers = span(text)
     if type(raw) is int:
         if raw < 1:
-            raise _refused(f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]")
+            raise refused(f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]")
         numbers = range(raw)
     if numbers is None:
-        meant = meant_span(raw) if isinstance(raw, str) else None
+        meant = meant_span(text)
         close = f" (did you mean {shown_value(meant)}?)" if meant else ""
-        raise _refused(f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown_value(raw)}{close}")
+        raise refused(f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown_value(raw)}{close}")
     if len(numbers) > MAX_COUNT or numbers[-1] > MAX_SEED:
-        raise _refused(f"must be at most {MAX_COUNT} seeds below 2**31, not {shown_value(raw)}")
+        raise refused(f"must be at most {MAX_COUNT} seeds below 2**31, not {shown_value(raw)}")
     return tuple(numbers)
 
 
 def _listed_seeds(raw: list[Any]) -> tuple[int, ...]:
     if not raw:
-        raise _refused("must have at least one seed")
+        raise refused("must have at least one seed")
 
     def usable(item: Any) -> bool:
         return type(item) is int and 0 <= item <= MAX_SEED
@@ -82,7 +83,7 @@ def _domains(raw: Any) -> tuple[str, ...] | None:
     if raw == "all":
         return None
     if not isinstance(raw, list) or not raw:
-        raise _refused(f"must be 'all' or a list of at least one domain, not {shown_value(raw)}")
+        raise refused(f"must be 'all' or a list of at least one domain, not {shown_value(raw)}")
     return _each_once(raw, lambda item: isinstance(item, str), "must be the name of a domain")
 
 
@@ -104,9 +105,9 @@ def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun:
 def _values(raw: Any) -> tuple[Any, ...]:
     """Reads `[value, ...]`."""
     if not isinstance(raw, list):
-        raise _refused(f"must be a list of values such as [0.001, 0.1], not {shown_value(raw)}")
+        raise refused(f"must be a list of values such as [0.001, 0.1], not {shown_value(raw)}")
     if not raw:
-        raise _refused("must have at least one value")
+        raise refused("must have at least one value")
     issues: list[ValidationIssue] = []
     for index, value in enumerate(raw):
         if value in raw[:index]:
@@ -115,10 +116,6 @@ def _values(raw: Any) -> tuple[Any, ...]:
             issues.append(ValidationIssue((index,), f"must be a plain value, not {shown_value(value)}"))
     refuse_any(issues)
     return tuple(raw)
-
-
-def _refused(what: str) -> ValidationError:
-    return refusal(ValidationIssue((), what))
 
 
 def _list_of(item: dict[str, Any]) -> dict[str, Any]:
@@ -312,7 +309,7 @@ class ExperimentFile(SuitePart):
     def _of_no_stage(cls, training: TrainingConfig) -> TrainingConfig:
         if training.stages:
             what = "belongs to a method, whose scheme has stages; set it in the method's own training"
-            raise refusal(ValidationIssue(("stages",), what, "key"))
+            raise refused(what, ("stages",), "key")
         return training
 
     @field_validator("requires")

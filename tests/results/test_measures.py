@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import msda_bench as mb
+from msda_bench.component.task import MetricInfo
 from msda_bench.store.record import Outcome
-from msda_bench.suite.plan import MetricInfo
 from tests.results.conftest import planned, write_folder
 
 BALANCED = MetricInfo("balanced_accuracy", "balanced accuracy", higher_is_better=True, percent=True)

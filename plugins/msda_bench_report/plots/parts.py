@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from msda_bench.component.task import MetricInfo
 from msda_bench.results.argument_checks import FrameSchema, argument
 from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.criteria import CRITERIA, SENSITIVITY
@@ -20,7 +21,7 @@ from msda_bench.results.leaderboard import LEADERBOARD
 from msda_bench.results.predictions import PER_CLASS
 from msda_bench.results.runs import known_results
 from msda_bench.results.words import name_of
-from msda_bench.suite.plan import DEFAULT_METRICS, MetricInfo
+from msda_bench.suite.plan import DEFAULT_METRICS
 from msda_bench_report.plots.vega import Layer, Spec, channel, in_order, joined, layer_chart
 
 if TYPE_CHECKING:
