@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 
 from msda_bench.component.dataset import corrupted_source
 from msda_bench.errors import SuiteError
@@ -12,7 +12,7 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.choice import make, metric_info
 from msda_bench.suite.load import Suite
 from msda_bench.suite.notes import label_shift_of, notes_of, recipe
-from msda_bench.suite.plan import FIRST, ORACLE, Experiment, Method, Plan, PlannedRun, Tuning
+from msda_bench.suite.plan import FIRST, ORACLE, Experiment, Method, Plan, PlannedRun, Search, Tuning
 from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.run_spec import ComponentSpec, RunSpec, keys_of
 from msda_bench.suite.search import Settings, candidates_of
@@ -54,56 +54,58 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
             known = runs.setdefault(place.key, run)
             if not set(run.keep) <= set(known.keep):
                 runs[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *run.keep))))
-    tables = tuple(planner.table() for planner in planners)
+    plan = Plan(suite.name, tuple(planner.table for planner in planners), tuple(planned))
     warnings = tuple(line for planner in planners for line in planner.odd_batches())
-    return Expansion(Plan(suite.name, tables, tuple(planned)), runs, warnings)
+    return Expansion(plan, runs, warnings)
 
 
 class ExperimentPlanner:
-    """Plans the table and the runs of one experiment."""
+    """Plans one experiment.
+
+    Attributes:
+        table: the experiment's part of the plan.
+    """
 
     def __init__(self, experiment: ResolvedExperiment) -> None:
         self._experiment, self._file = experiment, experiment.file
-        select = self._file.select
-        self._tuning = () if select is None else select.seeds or ()
         tried = {name: candidates_of(self._file, name) for name in self._file.methods}
-        self._searches = {name: search for name, (search, _) in tried.items()}
-        self._settings = {name: settings for name, (_, settings) in tried.items()}
+        self._settings = [settings for _, settings in tried.values()]
+        self.table = self._table({name: search for name, (search, _) in tried.items()})
 
     def count(self) -> int:
         """The number of runs in the plan; a tenth of it with tuning seeds, since criteria choose only a few."""
-        settings = sum(len(settings) for settings in self._settings.values())
-        count = settings * len(self._experiment.targets) * len((*self._tuning, *self._file.seeds))
-        return count // _PLACES if self._tuning else count
+        settings = sum(map(len, self._settings))
+        count = settings * len(self.table.targets) * len(self.table.every_seed)
+        return count // _PLACES if self.table.tuning else count
 
     def runs(self, registry: Registry) -> Iterator[tuple[PlannedRun, RunSpec]]:
         """Every run, with its place in the table."""
-        experiment, seeds = self._experiment, (*self._tuning, *self._file.seeds)
-        validators = self._file.validators
+        table, validators = self.table, self._file.validators
         if validators is None:
-            validators = [make(registry, "validator", name, {}) for name in experiment.validators]
+            validators = [make(registry, "validator", name, {}) for name in self._experiment.validators]
         specs = tuple(validator.spec for validator in validators)
-        for name, candidates in self._settings.items():
+        for method, candidates in zip(table.methods, self._settings, strict=True):
             tried = []
             for settings in candidates:
                 run = self._run(settings, specs)
                 tried.append((run, keys_of(run.to_json())))
-            searched = self._searches[name] is not None
-            for target, seed, (index, (run, key)) in product(experiment.targets, seeds, enumerate(tried)):
-                own = {"target": target, "sources": experiment.kept_sources(target), "seed": seed}
-                candidate = index if searched else None
-                yield PlannedRun(self._file.name, name, target, seed, key(own), candidate), replace(run, **own)
+            for target, seed, (index, (run, key)) in product(table.targets, table.every_seed, enumerate(tried)):
+                own = {"target": target, "sources": self._experiment.kept_sources(target), "seed": seed}
+                candidate = None if method.search is None else index
+                yield PlannedRun(table.name, method.name, target, seed, key(own), candidate), replace(run, **own)
 
     def odd_batches(self) -> Iterator[str]:
         """Warnings about batches with more examples than a domain has, and about normalised batches of one."""
         name, data, fewest = self._file.name, self._experiment.data, self._experiment.fewest
-        batches, norms = set(), set()
-        for settings in (settings for candidates in self._settings.values() for settings in candidates):
+        batches: set[int] = set()
+        norms = set()
+        for settings in chain.from_iterable(self._settings):
             batch = settings.training.batch
-            batches.add(batch)
+            if batch != "all":
+                batches.add(batch)
             if batch == 1:
                 norms.add(getattr(settings.backbone.component, "norm", ""))
-        for batch in sorted(batch for batch in batches if batch != "all"):
+        for batch in sorted(batches):
             if fewest is not None and batch > fewest:
                 yield (
                     f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
@@ -115,8 +117,8 @@ class ExperimentPlanner:
                 "leaves little or nothing to learn from; set a batch of 2 or more, or another norm"
             )
 
-    def table(self) -> Experiment:
-        """The experiment's part of the plan."""
+    def _table(self, searches: Mapping[str, Search | None]) -> Experiment:
+        """The experiment's part of the plan, from the search of each method."""
         experiment, file, metric = self._experiment, self._file, self._file.metric
         if metric is not None and metric.name == experiment.task.rules.metric.name:
             metric = None  # plans omit the default of the task
@@ -125,9 +127,9 @@ class ExperimentPlanner:
             dataset=experiment.data.name,
             task=experiment.task.kind,
             targets=experiment.targets,
-            methods=tuple(map(self._method, file.methods)),
+            methods=tuple(self._method(name, search) for name, search in searches.items()),
             seeds=file.seeds,
-            notes=tuple(notes_of(experiment, self._searches)),
+            notes=tuple(notes_of(experiment, searches)),
             published=None if file.published is None else file.published.numbers.of(file.methods),
             criteria=self._criteria(),
             metric=None if metric is None else metric_info(metric),
@@ -143,23 +145,23 @@ class ExperimentPlanner:
         select, criteria = self._file.select, self._experiment.validators
         if select is None:
             return ()
-        if self._tuning:
+        if select.seeds is not None:
             more = [by for by in select.criteria if by not in (*criteria, FIRST, ORACLE)]
             criteria = (*criteria, *more, FIRST)
         return (*criteria, ORACLE)
 
     def _tuned(self) -> Tuning | None:
         select = self._file.select
-        if select is None or not self._tuning:
+        if select is None or select.seeds is None:
             return None
         oracles = []
         for name, method in self._file.methods.items():
             if method.scheme.component.needs_target_labels:
                 oracles.append(name)
-        return Tuning(self._tuning, select.criteria, tuple(oracles))
+        return Tuning(select.seeds, select.criteria, tuple(oracles))
 
-    def _method(self, name: str) -> Method:
-        method, search = self._file.methods[name], self._searches[name]
+    def _method(self, name: str, search: Search | None) -> Method:
+        method = self._file.methods[name]
         components = (method.scheme, method.discrepancy, method.aggregator)
         origins = dict.fromkeys(component.entry.origin for component in components if component is not None)
         how = recipe(self._experiment, method, search)

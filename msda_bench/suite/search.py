@@ -194,37 +194,22 @@ def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list
     i-th shared point with the i-th own one and those after it. Places where none of these is new are tried once more,
     with the shared points after those of the budget.
     """
-    space, values, places = space_of(select, usual), usual.values, range(select.budget - 1)
+    space, usual_values, places = space_of(select, usual), usual.values, select.budget - 1
     shared = _rounds(grid(select.space), select.budget, "shared", owner[0])
     own = _rounds(grid(usual.method.search), select.budget, "shared", *owner)
-    first = {path: values[path] for path in space}, usual
-    tried: dict[int, _Candidate] = {}
-    for place in places:
-        _try(tried, place, first, shared[place : place + 1], own)
-    for place in places:
-        _try(tried, place, first, shared[select.budget - 1 :], own)
-    return [first, *(tried[place] for place in sorted(tried))]
-
-
-def _try(
-    tried: dict[int, _Candidate],
-    place: int,
-    first: _Candidate,
-    shared: Sequence[dict[str, Any]],
-    own: Sequence[dict[str, Any]],
-) -> None:
-    """Adds the first new candidate of a place, if there is one and the place is empty."""
-    if place in tried:
-        return
-    space, usual = first
-    known = [usual, *(settings for _, settings in tried.values())]
-    for common, mine in product(shared, [*own[place:], *own[:place]]):
-        drawn = common | mine
-        values = {path: drawn[path] for path in space}
-        settings = usual.with_all(values)
-        if settings not in known:
-            tried[place] = values, settings
-            return
+    tried: dict[int, _Candidate] = {-1: ({path: usual_values[path] for path in space}, usual)}
+    for once_more, place in product((False, True), range(places)):
+        if place in tried:
+            continue
+        points = shared[places:] if once_more else [shared[place]]
+        for common, mine in product(points, [*own[place:], *own[:place]]):
+            drawn = common | mine
+            values = {path: drawn[path] for path in space}
+            settings = usual.with_all(values)
+            if settings not in [known for _, known in tried.values()]:
+                tried[place] = values, settings
+                break
+    return [tried[place] for place in sorted(tried)]
 
 
 def space_of(select: SelectSpec, settings: Settings) -> Space:
