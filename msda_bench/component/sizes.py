@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -157,6 +157,21 @@ def holds_out(data: Dataset, domain: str, target: str, extent: Extent | None) ->
     left = pool - counts(data, domain, target, extent)[0] if official is None else official
     tested = _count(data.test, pool if official is None else official) if data.shared_groups and data.test else 0
     return left > tested
+
+
+def roles_of(sources: Iterable[tuple[str, Iterable[str]]]) -> list[tuple[str, str]]:
+    """Domains with the target beside which their sizes count: each once as a source, and each target as the target.
+
+    Args:
+        sources: targets, each with its sources; a source counts beside the first target that has it.
+    """
+    targets_of: dict[str, str] = {}
+    targets: dict[str, str] = {}
+    for target, group in sources:
+        targets[target] = target
+        for source in group:
+            targets_of.setdefault(source, target)
+    return [*targets_of.items(), *targets.items()]
 
 
 def trained_of(labelled: int, hold_out: float) -> int:

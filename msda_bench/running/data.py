@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msda_bench.api import Backbone, Dataset, File, Files
 from msda_bench.component.dataset import sizes_of
-from msda_bench.component.sizes import asked, counts, is_transductive
+from msda_bench.component.sizes import asked, counts, is_transductive, roles_of
 from msda_bench.errors import BlamedError, DataError, reported
 from msda_bench.plugin_errors import plugin_errors
 from msda_bench.plugins import Registry
@@ -91,7 +91,8 @@ def check_sizes(cells: Iterable[RunSpec], registry: Registry) -> None:
             if here and not extents and not dataset.shared_groups:
                 with deferred_plugin_errors():
                     extents = sizes_of(dataset, LocalFiles(where, dataset.name, processes=0))
-            for domain, target in _roles(some):
+            sources = sorted({(cell.target, cell.sources) for cell in some})
+            for domain, target in sorted(roles_of(sources)):
                 with reported(lines):
                     if not (is_transductive(dataset) and domain == target):
                         asked(dataset, domain, target)
@@ -99,17 +100,6 @@ def check_sizes(cells: Iterable[RunSpec], registry: Registry) -> None:
                         counts(dataset, domain, target, extents[domain])
     if lines:
         raise DataError(*dict.fromkeys(lines))
-
-
-def _roles(cells: Iterable[RunSpec]) -> list[tuple[str, str]]:
-    """Each domain once as a source, with a target, and each target as the target: what a size depends on."""
-    targets_of: dict[str, str] = {}
-    targets: set[str] = set()
-    for target, sources in sorted({(cell.target, cell.sources) for cell in cells}):
-        targets.add(target)
-        for source in sources:
-            targets_of.setdefault(source, target)
-    return sorted([*targets_of.items(), *((target, target) for target in targets)])
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
@@ -189,13 +179,13 @@ def used(
     names: dict[int, str] = {}  # the cells of a suite share few components
     groups: dict[str, list[RunSpec]] = {}
     for cell in cells:
-        ref = getattr(cell, kind)
-        if id(ref) not in names:
-            names[id(ref)] = canonical_json([ref.name, ref.given])
-        groups.setdefault(names[id(ref)], []).append(cell)
+        spec = getattr(cell, kind)
+        if id(spec) not in names:
+            names[id(spec)] = canonical_json([spec.name, spec.given])
+        groups.setdefault(names[id(spec)], []).append(cell)
     for some in groups.values():
-        ref = getattr(some[0], kind)
-        yield registry.entry(kind, ref.name).recreate(ref.given), some
+        spec = getattr(some[0], kind)
+        yield registry.entry(kind, spec.name).recreate(spec.given), some
 
 
 def domains_of(dataset: Dataset, cells: Iterable[RunSpec]) -> tuple[str, ...]:

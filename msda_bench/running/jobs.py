@@ -119,7 +119,7 @@ def failure_of(key: str, cell: RunSpec, error: BaseException, seconds: float) ->
         return failed
     status: Status = "oom" if _out_of_memory(error) else "failed"
     # The place comes first, so that a table that shortens the message still shows it.
-    message = describe_with_place(error, packages_of(ref.distribution for ref in cell.components))
+    message = describe_with_place(error, packages_of(spec.distribution for spec in cell.components))
     failed = _failure(key, cell, status, message, seconds)
     return replace(failed, provenance={"traceback": trace_of(error)})
 

@@ -79,7 +79,7 @@ class OneMethod:
             warn(line)
         suite = load_suite(options.suite, self._registry, None, options.estimators)
         expansion = expand(suite, self._registry)
-        facts, table, method = _find(options, suite, expansion)
+        experiment, table, method = _find(options, suite, expansion)
         self.name = options.method
         self._report = (lambda _: None) if options.quiet else report
         self._device = find_device(options.device)
@@ -88,16 +88,16 @@ class OneMethod:
         self._cell = replace(
             cell,
             target="",
-            sources=_labelled(facts),
+            sources=_labelled(experiment),
             seed=table.seeds[0] if options.seed is None else options.seed,
             validators=(),
             metrics=None,
             keep=(),
         )
-        _refuse(options.method, self._cell, facts)
+        _refuse(options.method, self._cell, experiment)
         fetch = options.fetch or suite.fetch
         ensure_data([self._cell], self._registry, self._report, fetch=fetch, device=self._device)
-        self.reader = _reader(options.suite, facts)
+        self.reader = _reader(options.suite, experiment)
         self.sees_target = _sees_target(self._cell, self._registry) or self.reader.sees_target
         self._labels: Array | None = None
 
@@ -109,7 +109,7 @@ class OneMethod:
         """
         name = "new" if target is None else target
         cell = replace(self._cell, target=f"{name} (new)" if name in self._cell.sources else name)
-        packages = packages_of(ref.distribution for ref in cell.components)
+        packages = packages_of(spec.distribution for spec in cell.components)
         with plugin_errors(packages, self.name, (MemoryError,)):
             files = LocalFiles(dataset=cell.dataset.name)
             trained = train_final(cell, self._registry, files, rows, self._device)
@@ -132,9 +132,9 @@ class OneMethod:
         return doubts_of(target, self.name, outputs, self._labels, self.reader.classes)
 
 
-def _reader(suite: Path, facts: ResolvedExperiment) -> NewRowsReader:
-    data = facts.data
-    with facts.file.dataset.entry.plugin_errors("cannot be read"):
+def _reader(suite: Path, experiment: ResolvedExperiment) -> NewRowsReader:
+    data = experiment.data
+    with experiment.file.dataset.entry.plugin_errors("cannot be read"):
         reader = data.new_rows_reader(LocalFiles(dataset=data.name))
     if reader is None:
         known = "a table, arrays or images of your own"
@@ -145,7 +145,7 @@ def _reader(suite: Path, facts: ResolvedExperiment) -> NewRowsReader:
 def _find(options: FitOptions, suite: Suite, expansion: Expansion) -> tuple[ResolvedExperiment, Experiment, Method]:
     """The method, and the experiment that has it."""
     every = zip(suite.experiments, expansion.plan.experiments, strict=True)
-    pairs = [(facts, table) for facts, table in every if facts.without is None]
+    pairs = [(experiment, table) for experiment, table in every if experiment.without is None]
     found = [(*pair, method) for pair in pairs for method in pair[1].methods if method.name == options.method]
     if not found:
         known = dict.fromkeys(method.name for _, table in pairs for method in table.methods)
@@ -156,11 +156,11 @@ def _find(options: FitOptions, suite: Suite, expansion: Expansion) -> tuple[Reso
     return found[0]
 
 
-def _labelled(facts: ResolvedExperiment) -> tuple[str, ...]:
+def _labelled(experiment: ResolvedExperiment) -> tuple[str, ...]:
     """The suite's source domains that have labels."""
-    wanted = facts.domains if facts.file.sources is None else facts.file.sources
-    without = facts.data.unlabelled_domains
-    return tuple(name for name in facts.domains if name in wanted and name not in without)
+    wanted = experiment.domains if experiment.file.sources is None else experiment.file.sources
+    without = experiment.data.unlabelled_domains
+    return tuple(name for name in experiment.domains if name in wanted and name not in without)
 
 
 def _cell_of(
@@ -219,19 +219,19 @@ def _selected(
     return number
 
 
-def _refuse(name: str, cell: RunSpec, facts: ResolvedExperiment) -> None:
+def _refuse(name: str, cell: RunSpec, experiment: ResolvedExperiment) -> None:
     """Refuses methods that cannot predict a new domain, or should not.
 
     Raises:
         BenchError: one line says why.
     """
-    scheme = facts.file.methods[name].scheme.component
+    scheme = experiment.file.methods[name].scheme.component
     if scheme.needs_target_labels or cell.labelled_target:
         raise BenchError(f"{name}: learns from labels of the target, which new rows do not have; name another method")
     if scheme.uses_predictions:
         raise BenchError(f"{name}: is another model's predictions, which new rows do not have; name another method")
     for key in ("corrupt", "label_shift"):
-        if getattr(facts.data, key) is not None:
+        if getattr(experiment.data, key) is not None:
             raise BenchError(f"{name}: the suite changes labels (`{key}`), which no model to use should learn from")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msda_bench.errors import BenchError
 from msda_bench.store.store import Store
@@ -23,13 +23,13 @@ class Data(NamedTuple):
     domains: frozenset[str]
 
     @classmethod
-    def of(cls, cells: Iterable[Mapping[str, Any]]) -> Data:
-        """Of cells as plain JSON values."""
+    def of(cls, runs: Iterable[tuple[str, str, Iterable[str]]]) -> Data:
+        """Of runs, each with the name and the fingerprint of its dataset and its domains."""
         datasets, fingerprints, domains = set[str](), set[str](), set[str]()
-        for cell in cells:
-            datasets.add(cell.get("dataset", {}).get("name", ""))
-            fingerprints.add(cell.get("fingerprint", ""))
-            domains |= {cell.get("target", ""), *cell.get("sources", ())}
+        for dataset, fingerprint, own in runs:
+            datasets.add(dataset)
+            fingerprints.add(fingerprint)
+            domains.update(own)
         return cls(frozenset(datasets), frozenset(fingerprints), frozenset(domains))
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ def data_changed(store: Store, cells: Mapping[str, RunSpec]) -> bool:
     if not store.refresh().results or store.results.keys() & cells.keys():
         return False
     former = Data.of(_stored(store, islice(sorted(store.results), _MOST)))
-    now = Data.of(_shown(cells.values()))
+    now = Data.of((run.dataset.name, run.fingerprint, (run.target, *run.sources)) for run in cells.values())
     if former.fingerprints & now.fingerprints:
         return False
     fewest = min(len(former.domains), len(now.domains))
@@ -57,17 +57,10 @@ def data_changed(store: Store, cells: Mapping[str, RunSpec]) -> bool:
     return True
 
 
-def _stored(store: Store, keys: Iterable[str]) -> Iterable[Mapping[str, Any]]:
+def _stored(store: Store, keys: Iterable[str]) -> Iterator[tuple[str, str, Iterable[str]]]:
     for key in keys:
-        if (record := store.read(key)) is not None:
-            yield record.cell
-
-
-def _shown(cells: Collection[RunSpec]) -> Iterable[Mapping[str, Any]]:
-    for cell in cells:
-        yield {
-            "dataset": {"name": cell.dataset.name},
-            "fingerprint": cell.fingerprint,
-            "target": cell.target,
-            "sources": cell.sources,
-        }
+        record = store.read(key)
+        if record is not None:
+            run = record.cell
+            dataset = run.get("dataset", {}).get("name", "")
+            yield dataset, run.get("fingerprint", ""), (run.get("target", ""), *run.get("sources", ()))

@@ -12,7 +12,7 @@ from typing import Any
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, SchemeBase, Task
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import sizes_of
-from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
+from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, roles_of, trained_of
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugin_errors import plugin_errors
 from msda_bench.suite.choice import Configured
@@ -120,12 +120,7 @@ class ResolvedExperiment:
 
     @functools.cached_property
     def _roles(self) -> list[tuple[str, str]]:
-        """Each domain once as a source, with a target, and each target as the target."""
-        targets_of: dict[str, str] = {}
-        for target in self.targets:
-            for source in self.kept_sources(target):
-                targets_of.setdefault(source, target)
-        return [*targets_of.items(), *zip(self.targets, self.targets, strict=True)]
+        return roles_of((target, self.kept_sources(target)) for target in self.targets)
 
     def splitting(self, method: MethodSpec) -> Splitting | None:
         """How a method's sources are split; None if that changes nothing for it, so that runs are shared."""
