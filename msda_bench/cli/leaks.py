@@ -22,11 +22,8 @@ from msda_bench.running.flaws import find_flaws
 from msda_bench.running.leaks import MOST, find_leaks
 from msda_bench.suite.expand import Expansion
 
-_SHARES = (
-    *(("equal", "equal", "tested"), ("equal seen", "equal_seen", "tested")),
-    *(("near", "near", "compared"), ("near seen", "near_seen", "compared")),
-)
-"""The columns of percentages: their heads, the numbers of rows, and those that they are shares of."""
+_SHARES = {"equal": "tested", "equal_seen": "tested", "near": "compared", "near_seen": "compared"}
+"""The columns of numbers of rows that are shown in percent, and those of which they are shares."""
 _LEGEND = (
     "Percentages of the target's test rows: equal, or near (at most {most:,} are compared), to a row of the domain; "
     "seen, if the run trains on that row. Empty: not looked for."
@@ -65,10 +62,9 @@ def _section(rows: pd.DataFrame, flaws: Sequence[str]) -> Section:
     leaks = [f"{row.target} in {row.domain}" for row in rows[rows["leak"]].itertuples()]
     what = f"leak suspected: {', '.join(leaks)}" if leaks else "nothing found of the kinds that were looked for"
     title = f"{rows['dataset'].iloc[0]} ({rows['experiments'].iloc[0]}): {what}"
-    columns = (
-        Column("target", formats.text, ["target"]),
-        Column("domain", formats.domain, ["domain", "target"]),
-        *(Column(head, formats.share, [count, total]) for head, count, total in _SHARES),
-    )
-    table = Table(rows["experiments"].iloc[0].partition(",")[0], title, rows, columns, about=())
-    return Section((table,), (*(Line("line", flaw) for flaw in flaws), Line("caption", _LEGEND.format(most=MOST))))
+    columns = [Column("target", formats.text, ["target"]), Column("domain", formats.domain, ["domain", "target"])]
+    for count, total in _SHARES.items():
+        columns.append(Column(count.replace("_", " "), formats.share, [count, total]))
+    table = Table(rows["experiments"].iloc[0].partition(",")[0], title, rows, tuple(columns), about=())
+    lines = [Line("line", flaw) for flaw in flaws]
+    return Section((table,), (*lines, Line("caption", _LEGEND.format(most=MOST))))

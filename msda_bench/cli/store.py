@@ -39,14 +39,22 @@ def verify(*, folders: Sequence[Path], strict: bool) -> int:
         unfit += checked.blocking
         for line in (*checked.bad, *checked.conflicts, *unfit, *checked.unfinished):
             say(line)
-        counts = f"{checked.records} intact, {len(checked.bad)} bad, {len(checked.conflicts)} in conflict"
-        rest = f"{checked.failures} failures, {checked.removed} leftovers removed"
-        rest += "".join(f"; {n} without their {name}" for name, n in sorted(checked.without.items()))
-        rest += f"; {len(checked.unplanned)} not in plan.json" if checked.unplanned else ""
-        made = [f"{n} on {on}" for on, n in checked.made_on.most_common() if on is not None]
-        say(f"{store.folder}: {counts}; {rest}" + (f"; made {listed(made)}" if made else ""))
-        code = 1 if checked.bad or checked.conflicts or unfit else code
+        if checked.bad or checked.conflicts or unfit:
+            code = 1
+        say(f"{store.folder}: {'; '.join(_counts(checked))}")
     return code
+
+
+def _counts(checked: check.Verified) -> Iterator[str]:
+    yield f"{checked.records} intact, {len(checked.bad)} bad, {len(checked.conflicts)} in conflict"
+    yield f"{checked.failures} failures, {checked.removed} leftovers removed"
+    for name, count in sorted(checked.without.items()):
+        yield f"{count} without their {name}"
+    if checked.unplanned:
+        yield f"{len(checked.unplanned)} not in plan.json"
+    made = [f"{count} on {machine}" for machine, count in checked.made_on.most_common() if machine is not None]
+    if made:
+        yield f"made {listed(made)}"
 
 
 def _outdated(folder: Path) -> Iterator[str]:

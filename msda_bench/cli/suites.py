@@ -36,12 +36,17 @@ def listing() -> int:
     for name in sorted(offered_names(), key=lambda name: (name != "quickstart", "/" in name, name)):
         files = [yaml.safe_load(path.read_bytes()) for path in files_of(shipped(name))]
         parts = [file for file in files if "include" not in file]
-        named = (part["dataset"] for part in parts)
-        data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)
+        data: dict[str, None] = {}
+        needs: dict[str, None] = {}
+        counts = []
+        for part in parts:
+            dataset, seeds = part["dataset"], part["seeds"]
+            data |= dict.fromkeys([dataset] if isinstance(dataset, str) else dataset)
+            needs |= dict.fromkeys(part.get("requires", ()))
+            counts.append(seeds if isinstance(seeds, int) else len(seeds))
         methods = max(len(part["methods"]) for part in parts)
-        seeds = max(part["seeds"] if isinstance(part["seeds"], int) else len(part["seeds"]) for part in parts)
-        needs = dict.fromkeys(one for part in parts for one in part.get("requires", ()) if one not in here)
-        contents = [", ".join(data), f"{methods} methods, {seeds} seeds", *(f"needs {one}" for one in needs)]
+        contents = [", ".join(data), f"{methods} methods, {max(counts)} seeds"]
+        contents += [f"needs {one}" for one in needs if one not in here]
         say_block(f"{name}: {'; '.join(contents)}", [purpose(shipped(name))])
     return 0
 
@@ -112,9 +117,10 @@ def validate(*, suite: Path) -> int:
     check_sizes(expansion.cells.values(), registry)
     warn_of(expansion.warnings)
     plan = expansion.plan
-    for experiment, facts in zip(plan.experiments, loaded.experiments, strict=True):
-        drawn = facts.file.select is not None and facts.file.select.how == "shared"
-        _say_experiment(experiment, plan, facts.data.describe(), candidates=drawn)
+    for table, experiment in zip(plan.experiments, loaded.experiments, strict=True):
+        select = experiment.file.select
+        drawn = select is not None and select.how == "shared"
+        _say_experiment(table, plan, experiment.data.describe(), candidates=drawn)
     different = len(expansion.cells)
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""

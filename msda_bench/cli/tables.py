@@ -149,7 +149,8 @@ def _print(report: Report, options: TableOptions) -> None:
         if methods:
             tables = [table for table in tables if table.names and len(table.rows)]
         shown.append((section, tables))
-    several, said = sum(len(tables) for _, tables in shown) > 1, set[str]()
+    several = sum(len(tables) for _, tables in shown) > 1
+    said: set[str] = set()
     width, unicode = _screen()
     for section, tables in shown:
         for table in tables:

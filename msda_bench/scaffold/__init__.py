@@ -100,13 +100,13 @@ class Names:
 def render(names: Names) -> dict[str, str]:
     """The text of each file of the distribution by its path in the folder, with forward slashes."""
     words = _words(names)
+    places = _PLACES | _RANKED if names.is_ranked else _PLACES
     folder = files("msda_bench.scaffold") / "templates"
-    return {
-        Template(place).substitute(words): Template(
-            folder.joinpath(Template(template).substitute(words)).read_text(encoding="utf-8")
-        ).substitute(words)
-        for template, place in (_PLACES | (_RANKED if names.is_ranked else {})).items()
-    }
+    texts = {}
+    for template, place in places.items():
+        text = folder.joinpath(Template(template).substitute(words)).read_text(encoding="utf-8")
+        texts[Template(place).substitute(words)] = Template(text).substitute(words)
+    return texts
 
 
 def write(names: Names, parent: Path) -> Path:
@@ -148,8 +148,10 @@ def _words(names: Names) -> dict[str, str]:
         "what": what,
         # The leaderboard lists the distributions of a method's own parts; records list all distributions.
         "listed": _LISTED if method == "$class_name" else "",
+        "ranks": "",
+        "ranked": "",
     }
-    ranks = f"| `{RANKING.format('ranked.yaml')}` | ranks its method among recorded ones |\n"
-    ranked = "| `ranked.yaml` | its method, for a recorded protocol |\n"
-    words |= {"ranks": ranks, "ranked": ranked} if names.is_ranked else {"ranks": "", "ranked": ""}
+    if names.is_ranked:
+        words["ranks"] = f"| `{RANKING.format('ranked.yaml')}` | ranks its method among recorded ones |\n"
+        words["ranked"] = "| `ranked.yaml` | its method, for a recorded protocol |\n"
     return words | {"method": Template(method).substitute(words)}

@@ -116,9 +116,8 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
 
 def whole_numbers(sample_domain: Any, x: Inputs) -> Array:
     """The (n,) int64 domain numbers; raises ValueError if it does not hold one whole number per row."""
-    given = plain_labels(
-        np.asarray(_unmasked("sample_domain", sample_domain))
-    )  # scikit-learn would turn pandas' own whole numbers into floats
+    # As an array: scikit-learn would turn pandas' own whole numbers into floats.
+    given = plain_labels(np.asarray(_unmasked("sample_domain", sample_domain)))
     numbers: Array = column_or_1d(np.array(given.tolist()) if given.dtype == object else given)
     check_consistent_length(x, numbers)
     whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and bool((numbers % 1 == 0).all()))

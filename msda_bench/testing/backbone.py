@@ -109,19 +109,9 @@ class BackboneContract(FilesContract, CalledContract):
         for case in self.cases():
             network = self.network(case)
             features = self.features(network, case)
-            self.is_sound(
-                features,
-                (_ROWS, network.feature_dim),
-                f"the features for {case}",
-                torch.float32,
-            )
+            self.is_sound(features, (_ROWS, network.feature_dim), f"the features for {case}", torch.float32)
             outputs = network.predictor(features)
-            self.is_sound(
-                outputs,
-                (_ROWS, case.task.outputs),
-                f"the outputs for {case}",
-                torch.float32,
-            )
+            self.is_sound(outputs, (_ROWS, case.task.outputs), f"the outputs for {case}", torch.float32)
 
     def test_gradient_reaches_every_parameter(self) -> None:
         """The outputs give each parameter a finite gradient."""
@@ -147,12 +137,7 @@ class BackboneContract(FilesContract, CalledContract):
             network.features.eval()
             first = self.features(network, case)
             second = self.features(network, case)
-            self.close(
-                second,
-                first,
-                f"in evaluation mode a second call changes the features for {case}",
-                0,
-            )
+            self.close(second, first, f"in evaluation mode a second call changes the features for {case}", 0)
             failure = "in evaluation mode an example's features depend on the rest of the batch"
             self.close(network.features(batch[:2]), first[:2], failure)
 
@@ -179,12 +164,7 @@ class BackboneContract(FilesContract, CalledContract):
             self.holds(again.identity == name, failure)
             first, second = (embedding.module(self.reach()).eval() for _ in range(2))
             with torch.no_grad():
-                self.close(
-                    second(examples),
-                    first(examples),
-                    "building the embedding again changes it",
-                    0,
-                )
+                self.close(second(examples), first(examples), "building the embedding again changes it", 0)
 
     def test_stacked_runs_equal_each_alone(self) -> None:
         """Each run of a stack gets the outputs that it gets alone (dense input only; sparse rows are never stacked)."""
@@ -203,12 +183,7 @@ class BackboneContract(FilesContract, CalledContract):
                 continue
             batches = [self._dense(case, stream) for stream in range(6)]
             asked, replayed = (
-                _passes(
-                    nn.Sequential(*self.network(case)[:2]),
-                    batches,
-                    device,
-                    recorded=recorded,
-                )
+                _passes(nn.Sequential(*self.network(case)[:2]), batches, device, recorded=recorded)
                 for recorded in (False, True)
             )
             failure = f"it declares `capturable = True`, but replayed passes are not the host's for {case}"

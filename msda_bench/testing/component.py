@@ -112,12 +112,7 @@ class ComponentContract:
         tolerance: float = TOLERANCE,
     ) -> None:
         """Fails unless both are equal up to rounding; bit for bit with a tolerance of 0."""
-        same = actual.shape == expected.shape and torch.allclose(
-            actual,
-            expected,
-            rtol=tolerance,
-            atol=tolerance,
-        )
+        same = actual.shape == expected.shape and torch.allclose(actual, expected, rtol=tolerance, atol=tolerance)
         self.holds(same, f"{failure}: {brief(actual)} against {brief(expected)}")
 
     def gradients(
@@ -229,12 +224,7 @@ class ComponentContract:
 
     def remade(self) -> Component:
         """The component made from its own parameters, as a suite makes it."""
-        return Entry(
-            self.component.kind,
-            type(self.component),
-            "",
-            "",
-        ).create(self.component.params())
+        return Entry(self.component.kind, type(self.component), "", "").create(self.component.params())
 
     def test_is_described(self) -> None:
         """It has a name that a suite can use, a version of at least 1 and a docstring."""
@@ -290,6 +280,10 @@ class Call(NamedTuple):
     outputs: Callable[[], Mapping[str, Tensor]]
     given: Mapping[str, Tensor]
 
+    def copies(self) -> dict[str, Tensor]:
+        """Copies of the input tensors by name."""
+        return {name: tensor.detach().clone() for name, tensor in self.given.items()}
+
 
 class CalledContract(ComponentContract, ABC):
     """Promises of components that are called with tensors."""
@@ -307,7 +301,7 @@ class CalledContract(ComponentContract, ABC):
     def test_input_is_not_changed(self) -> None:
         """It does not change its input tensors in place."""
         for call in self.calls():
-            kept = {what: tensor.detach().clone() for what, tensor in call.given.items()}
+            kept = call.copies()
             call.outputs()
             for what, then in kept.items():
                 failure = f"it changed its input, the {what}, in place; the contract asks for a new tensor"
@@ -320,18 +314,13 @@ class RepeatedContract(CalledContract):
     def test_is_deterministic(self) -> None:
         """The same input gives the same output, bit for bit."""
         for call in self.calls():
-            kept = {what: tensor.detach().clone() for what, tensor in call.given.items()}
+            kept = call.copies()
             first = call.outputs()
             for what, then in kept.items():
                 call.given[what].data.copy_(then)
             second = call.outputs()
             for what, output in first.items():
-                self.close(
-                    second[what],
-                    output,
-                    f"a second call with the same input changes the {what}",
-                    0,
-                )
+                self.close(second[what], output, f"a second call with the same input changes the {what}", 0)
 
 
 class TaskContract(RepeatedContract):

@@ -77,12 +77,7 @@ class DatasetContract(FilesContract):
         first = self.component.load(domain, files)
         second = self.component.load(domain, files)
         self.holds(_same(first.x, second.x), f"a second load of {domain!r} changes its examples")
-        for name, what in {
-            "y": "labels",
-            "test": "test marks",
-            "groups": "groups",
-            "identity": "identity",
-        }.items():
+        for name, what in {"y": "labels", "test": "test marks", "groups": "groups", "identity": "identity"}.items():
             same = np.array_equal(getattr(first, name), getattr(second, name))
             self.holds(same, f"a second load of {domain!r} changes its {what}")
 
@@ -99,12 +94,7 @@ class DatasetContract(FilesContract):
         loaded = {name: data.load(name, files) for name in data.domains}
         for target, sources in data.sources().items():
             try:
-                split(
-                    data,
-                    target,
-                    {name: loaded[name] for name in (*sources, target)},
-                    seed=0,
-                )
+                split(data, target, {name: loaded[name] for name in (*sources, target)}, seed=0)
             except DataError as error:
                 raise BrokenContractError(f"{self.who}: {error.lines[0].partition(': ')[2]}") from error
 

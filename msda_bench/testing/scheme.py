@@ -31,8 +31,9 @@ from msda_bench.api import (
 from msda_bench.errors import describe
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
+from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Adam, Optimizer, TrainingConfig
-from msda_bench.suite.run_spec import ComponentSpec, RunSpec
+from msda_bench.suite.run_spec import RunSpec
 from msda_bench.testing import toy
 from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import Call, TaskContract
@@ -67,37 +68,26 @@ class _TrainedContract(TaskContract):
 
         parts: list[Component] = [blobs, toy.OneLayer(), scheme or self.component, toy.MeanOutput()]
         parts += [self.discrepancy, self.aggregator] if self.component.uses_discrepancy else []
-        who = "msda-bench-testing"
-        registry = Registry([Entry(part.kind, type(part), who, "0") for part in parts])
-        held = {part.kind: (part.identity(), part.file_paths(), getattr(part, "held", None)) for part in parts}
-        refs = {
-            part.kind: ComponentSpec(
-                part.kind,
-                part.name,
-                part.version,
-                who,
-                *held[part.kind],
-            )
-            for part in parts
-        }
+        entries = [Entry(part.kind, type(part), "msda-bench-testing", "0") for part in parts]
+        specs = {part.kind: Configured(entry, part, {}).spec for entry, part in zip(entries, parts, strict=True)}
         cell = RunSpec(
-            dataset=refs["dataset"],
+            dataset=specs["dataset"],
             fingerprint=blobs.fingerprint(),
             target="aim",
             sources=("one", "two"),
-            backbone=refs["backbone"],
-            scheme=refs["scheme"],
-            discrepancy=refs.get("discrepancy"),
-            aggregator=refs.get("aggregator"),
+            backbone=specs["backbone"],
+            scheme=specs["scheme"],
+            discrepancy=specs.get("discrepancy"),
+            aggregator=specs.get("aggregator"),
             mu=self.mu,
             training=TrainingConfig(
                 epochs=2, batch=10, steps=3, optimizer=Optimizer(adam=Adam(lr=0.01)), epoch="scheme"
             ),
-            validators=(refs["validator"],),
+            validators=(specs["validator"],),
             seed=0,
         )
         cells = [replace(cell, seed=seed) for seed in range(runs)]
-        return list(Trainer(registry, LocalFiles(), device, runs).train(cells))
+        return list(Trainer(Registry(entries), LocalFiles(), device, runs).train(cells))
 
     @abstractmethod
     def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
@@ -240,15 +230,10 @@ class SchemeContract(_TrainedContract):
         device = self.must_replay()
         blobs = toy.Blobs(regression=not self.tasks()[0].has_classes)
         cls = type(self.component)
-        by_host = Entry(
-            "scheme",
-            type(cls.__name__, (cls,), {"capturable": False}),
-            "",
-            "",
-        ).create(self.component.params())
-        (asked,), (replayed,) = (
-            self.trained(blobs, device=str(device), scheme=scheme) for scheme in (by_host, self.component)
-        )
+        not_capturable = type(cls.__name__, (cls,), {"capturable": False})
+        by_host = Entry("scheme", not_capturable, "", "").create(self.component.params())
+        (asked,) = self.trained(blobs, device=str(device), scheme=by_host)
+        (replayed,) = self.trained(blobs, device=str(device))
         same = (asked.status, asked.curves, asked.outcome) == (replayed.status, replayed.curves, replayed.outcome)
         self.holds(same, "it declares `capturable = True`, but replayed steps are not those that the host asks for")
 
@@ -288,11 +273,7 @@ class SchemeContract(_TrainedContract):
         k = len(run.groups)
         where = f"with {k} groups, {run.task.kind}, phase {phase.name!r}"
         step = run.step(phase)
-        for what, shape in {
-            "objective": (),
-            "risks": (k,),
-            "gaps": (k,),
-        }.items():
+        for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
             given = getattr(step, what)
             if what == "objective" or given.shape != (0,):
                 self.is_sound(given, shape, f"the {what} {where}")
@@ -351,12 +332,7 @@ class PredictorContract(_TrainedContract):
             y = toy.labels(task, _ROWS).numpy()
             forms: tuple[Inputs, ...] = (x, csr_matrix(x))
             plain, sparse = (torch.from_numpy(np.asarray(self._fit(form, y, task)(form))) for form in forms)
-            self.close(
-                sparse,
-                plain,
-                "bags of words give other outputs than the same numbers",
-                1e-3,
-            )
+            self.close(sparse, plain, "bags of words give other outputs than the same numbers", 1e-3)
 
     def _fit(self, x: Inputs, y: Array, task: Task) -> Callable[[Inputs], Array]:
         """Fits to these examples, dealt to the groups in turn, and to a target with equal inputs if it needs one."""

@@ -38,7 +38,8 @@ class _NumberContract(TaskContract):
     def _call(self, view: Any) -> Call:
         given = {name: value for name, value in vars(view).items() if isinstance(value, Tensor)}
         for name, value in vars(view).items():
-            given |= {f"{name}[{i}]": part for i, part in enumerate(value)} if isinstance(value, tuple) else {}
+            if isinstance(value, tuple):
+                given |= {f"{name}[{i}]": part for i, part in enumerate(value)}
         ask = getattr(self.component, self.named)
         return Call(lambda: {self.named: torch.tensor(float(ask(view)), dtype=torch.float64)}, given)
 

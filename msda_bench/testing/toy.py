@@ -232,13 +232,7 @@ class ToyRun:
         with seeded(0):
             network = OneLayer().build(task, InputSpec((WIDTH,)))
             critic = scheme.build(network, k, used)
-        self.modules = nn.ModuleDict(
-            {
-                "features": network.features,
-                "predictor": network.predictor,
-                "critic": critic,
-            }
-        )
+        self.modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
         named = Modules(dict(self.modules.items()))
         functions: dict[str, Any] = named.functions()
         self.parts = Parts(
@@ -275,14 +269,7 @@ class ToyRun:
 
     def step(self, phase: Phase, batch: Batch | None = None) -> Step:
         """One step, with the phase's own batch when None."""
-        return Step(
-            *self.scheme.step(
-                self.parts,
-                batch or self.batch(phase),
-                self.state,
-                phase,
-            )
-        )
+        return Step(*self.scheme.step(self.parts, batch or self.batch(phase), self.state, phase))
 
     def _aggregate(self, risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         who = f"scheme {self.scheme.name!r}"

@@ -56,12 +56,7 @@ class DiscrepancyContract(RepeatedContract):
             source, target = self.batch(k)
             same = source[0] if target is not None else None
             for features in ((source, target), (source[:1].expand(k, -1, -1), same)):
-                self.is_sound(
-                    self.module(k)(*features),
-                    (k,),
-                    f"the gaps of {k} sources",
-                    torch.float32,
-                )
+                self.is_sound(self.module(k)(*features), (k,), f"the gaps of {k} sources", torch.float32)
 
     def test_gradient_reaches_the_features(self) -> None:
         """The gaps give the features of the target and of every source a finite gradient that is not all zero."""
@@ -152,11 +147,7 @@ class AggregatorContract(RepeatedContract):
     def calls(self) -> Iterator[Call]:
         """The first step of a run with seven sources."""
         (risks, gaps), state = _inputs(7), self._start(7)
-        given = {
-            "risks": risks,
-            "gaps": gaps,
-            "state": state,
-        }
+        given = {"risks": risks, "gaps": gaps, "state": state}
         yield Call(lambda: self._aggregate(risks, gaps, state)._asdict(), given)
 
     def test_weights_lie_on_the_simplex(self) -> None:
@@ -235,14 +226,7 @@ class AggregatorContract(RepeatedContract):
         together = Aggregate(*self.vmapped(self.component, risks, gaps, mu, state))
         gradient = self._gradient(together.objective.sum(), risks)
         for run, single in enumerate(risks.detach()):
-            alone = Aggregate(
-                *self.component(
-                    single.requires_grad_(),
-                    gaps[run],
-                    mu[run],
-                    state[run],
-                )
-            )
+            alone = Aggregate(*self.component(single.requires_grad_(), gaps[run], mu[run], state[run]))
             self.close(together.weights[run], alone.weights, "stacking changes a run's weights")
             self.close(together.objective[run], alone.objective, "stacking changes a run's objective")
             self.close(gradient[run], self._gradient(alone.objective, single), "stacking changes a run's gradient")
