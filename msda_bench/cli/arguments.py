@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 Argument: TypeAlias = tuple[str, Mapping[str, Any]]
-"""What `add_argument` gets."""
+"""The arguments of `add_argument`: a name and keywords."""
 
 
 def _arg(name: str, metavar: str | None, what: str, **options: Any) -> Argument:

@@ -16,12 +16,12 @@ from msda_bench.cli.arguments import Argument
 
 
 class Action(NamedTuple):
-    """What a command, or one of its actions, does.
+    """A command without actions, or an action of one.
 
     Attributes:
         calls: `module:function` of `msda_bench.cli`, which gets the arguments by keyword and returns the exit code.
         arguments: that it has.
-        line: what help says of an action.
+        line: the help for an action.
     """
 
     calls: str
@@ -30,7 +30,7 @@ class Action(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What help says of a command, and what it does: all of it, or its actions by name."""
+    """The help for a command, and what it calls: one function, or one for each action."""
 
     line: str
     more: str

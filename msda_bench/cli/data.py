@@ -94,7 +94,7 @@ def verify(*, names: Sequence[str], all: bool) -> int:
 
 
 def _chosen(names: Sequence[str], problems: list[str], *, every: bool) -> Iterator[tuple[str, tuple[File, ...]]]:
-    """The files of the chosen datasets, or of backbones, by name; adds lines to `problems` for those that fail."""
+    """The files of the chosen datasets, or of backbones, by name; adds lines to `problems` for failures."""
     if bool(names) == every:
         raise BenchError("name datasets, or give --all; `msda-bench data list` shows them")
     registry = plugins.discover()

@@ -118,7 +118,7 @@ def _checked(data: bytes, suite: Path, path: Path, registry: Registry) -> Expans
 
 
 def _say_next(suite: Path, folder: Path | None) -> None:
-    """What was written, and the command that trains it; the folder is one that lies below a data folder."""
+    """Names the file that was written and the command that trains it; with `folder`, which lies below a data folder."""
     lacking = {"sklearn": "plain models", "skada": "CORAL behind a plain model"}
     for module, rows in lacking.items():
         if importlib.util.find_spec(module) is None:

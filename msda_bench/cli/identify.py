@@ -20,7 +20,7 @@ from msda_bench.plugins import Registry, discover
 from msda_bench.suite.choice import Configured, make
 
 _TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
-"""What a folder of tables or arrays holds."""
+"""The files and folders in a folder of tables or arrays."""
 
 
 def identify(
@@ -116,7 +116,7 @@ def _asked(
     datasets: list[Configured[Any]],
     faults: list[str],
 ) -> Iterator[tuple[str, Identified]]:
-    """The datasets that recognise the folder or file, the best match first; adds what hinders one to `faults`."""
+    """The datasets that recognise the folder or file, the best match first; adds their errors to `faults`."""
     place = absolute(path)
     for choice in datasets:
         match: Identified | None = None

@@ -45,7 +45,7 @@ def leaks(*, suite: Path, **shown: Any) -> int:
 def _found(
     expansion: Expansion, registry: Registry, problems: list[str]
 ) -> Iterator[tuple[pd.DataFrame, Sequence[str]]]:
-    """Leaks and flaws of each dataset; adds lines to `problems` for those that cannot be read."""
+    """Leaks and flaws of each dataset; adds lines to `problems` for datasets that cannot be read."""
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
         files, keys = data.LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
         with reported(problems):

@@ -1,4 +1,4 @@
-"""The commands that show suites: those that come with msda-bench, what a suite holds, and what it takes."""
+"""The commands that list, show, copy and validate suites."""
 
 from __future__ import annotations
 

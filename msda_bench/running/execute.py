@@ -40,7 +40,7 @@ def engine(device: str, stack: int | None) -> Train:
 
 @dataclass(frozen=True)
 class Setup:
-    """What loads the training core, in the process that trains.
+    """Loads the training core, in the process that trains.
 
     A process gets the name of a function rather than the function, so that torch, plugins and data are loaded there.
 

@@ -83,7 +83,7 @@ def _copies(dataset: Dataset, domains: Mapping[str, DomainData]) -> Iterator[str
 
 
 def _counted(names: Sequence[str], places: Array, sizes: Sequence[str]) -> str:
-    """How many rows each domain has, except those that have none."""
+    """The number of rows of each domain that has any."""
     counts = np.bincount(places, minlength=len(names)).tolist()
     texts = []
     for name, count, size in zip(names, counts, sizes, strict=True):

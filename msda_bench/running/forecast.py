@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _MANY = 1000
 _MANY_SOURCES = 20_000
-"""Runs of which the hours are said: so many, or with so many sources in all."""
+"""From so many runs, or sources of all runs, the hours are estimated."""
 
 
 def forecast(suite: object, expansion: Expansion, to_train: Mapping[str, RunSpec], store: Store | None) -> str | None:
-    """A line on runs to train if there are many: their hours, from those that are stored, or how to learn them."""
+    """A line on runs to train if there are many: their hours, estimated from stored runs, or how to estimate them."""
     sources = sum(len(run.sources) for run in to_train.values())
     if len(to_train) < _MANY and sources < _MANY_SOURCES:
         return None

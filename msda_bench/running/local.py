@@ -186,7 +186,7 @@ class _Training:
 
 
 _training = functools.cache(_Training)
-"""What a worker process keeps between two calls."""
+"""The training that a worker process keeps between two calls."""
 
 
 def _advance(setup: Setup, folder: Path, job: Job | None) -> Event | None:
@@ -200,6 +200,6 @@ def _advance(setup: Setup, folder: Path, job: Job | None) -> Event | None:
         return _training(setup, folder).advance(job)
     except BenchError:
         raise
-    except BaseException as error:  # noqa: BLE001 - it may be such as cannot go to another process
+    except BaseException as error:  # noqa: BLE001 - some cannot be sent to another process
         fault = broken_package(error) or RuntimeError(f"a worker process failed:\n{traceback.format_exc()}")
         raise fault from None

@@ -1,4 +1,4 @@
-"""Chooses what trains a suite: the executor, the device and the number of processes."""
+"""Chooses the executor, the device and the number of processes for a suite."""
 
 from __future__ import annotations
 

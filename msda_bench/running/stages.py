@@ -56,7 +56,7 @@ class TuningStages:
         return tuple(run for run in others if is_chosen(run))
 
     def describe(self, missing: int) -> str:
-        """One line on what was chosen."""
+        """One line on the settings that were chosen."""
         criteria = dict.fromkeys(by for tuning in self._tuning.values() for by in tuning.tracks)
         by = ", ".join(criteria)
         chosen = f"settings chosen on tuning seeds ({by}) for {self._chosen} pairs of method and target"

@@ -37,10 +37,10 @@ class Training:
     """A suite that is trained with some options.
 
     Attributes:
-        options: what is trained, and with what.
+        options: the part of the suite to train, and how.
         expansion: the suite's plan and runs.
         registry: the installed components.
-        executor: what trains.
+        executor: the class of the executor.
         console: where progress is shown.
         warn: gets each warning, a line.
     """

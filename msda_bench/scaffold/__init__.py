@@ -24,7 +24,7 @@ _PLACES: dict[str, str] = {
     "$template/suite.yaml.tmpl": "suite.yaml",
 }
 _RANKED: dict[str, str] = {"$kind/ranked.yaml.tmpl": "ranked.yaml"}
-"""What the parts of a method have besides; other kinds belong to a protocol, which a reference has fixed."""
+"""An extra file for the parts of a method; other kinds belong to a protocol, which a reference has fixed."""
 RANKING = "msda-bench run poisoned/fonts-poisoned --methods {} --against reference"
 """The command that ranks a new method, by the path of its file."""
 _LISTED = """

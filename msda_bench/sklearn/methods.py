@@ -12,8 +12,7 @@ from msda_bench.sklearn.estimators import Estimator, MSDAClassifier, MSDARegress
 
 def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
     """An `__init__` that stores its arguments, with the signature from which scikit-learn reads the parameters."""
-    self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [self]
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     for name, default in defaults.items():
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
     signature = inspect.Signature(parameters)

@@ -22,7 +22,7 @@ from msda_bench.suite.resolved import ResolvedExperiment, takes_parts, weighs_so
 from msda_bench.suite.search_checks import check_search
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
-"""What no target, method or experiment may be called."""
+"""Names that no target, method or experiment may have."""
 
 
 def check_experiment(sound: Mapping[str, Any]) -> tuple[ResolvedExperiment | None, list[ValidationIssue]]:

@@ -30,7 +30,7 @@ C = TypeVar("C", bound=Component)
 class Configured(Generic[C]):
     """An installed component with checked parameters: all of them, defaults included, as plain JSON values.
 
-    `given` names those that the suite gives.
+    `given` has the names of the parameters that the suite sets.
     """
 
     entry: Entry

@@ -59,7 +59,7 @@ class RunSpec:
 
     `fingerprint` is the dataset's, so that other data make another run. Discrepancy and aggregator are None if the
     scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
-    those that need outputs, or None. `prior_correction` is how predictions are corrected for the target's shares of
+    the ones that need outputs, or None. `prior_correction` is how predictions are corrected for the target's shares of
     classes. Labels of a regression may be standardised by the sources' training rows, and inputs by each domain's own
     (`standardise` is "domain"). The files to `keep` with the record change no number, and so no key.
     """

@@ -223,20 +223,22 @@ class MethodSpec(SuitePart):
         return self.model_copy(update=filled)
 
     def _unsuited(self) -> Issues:
-        scheme = self.scheme.component
+        scheme, name = self.scheme.component, self.scheme.name
         if scheme.needs_target_labels and not self.reference:
             # A method that has seen the target's labels must never be ranked.
-            yield ValidationIssue(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
+            yield ValidationIssue(("scheme",), f"{name} uses target labels; add reference: true")
         if not scheme.uses_inputs and not self.reference:
             what = "shows predictions of another's model" if scheme.uses_predictions else "learns nothing"
-            yield ValidationIssue(("scheme",), f"{self.scheme.name} {what}; add reference: true")
+            yield ValidationIssue(("scheme",), f"{name} {what}; add reference: true")
         if scheme.uses_predictions and self.prior_correction is not None:
-            yield ValidationIssue(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
+            yield ValidationIssue(("prior_correction",), f"{name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
-            yield ValidationIssue(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
-        for name in ("aggregator", "discrepancy"):
-            if not scheme.uses_discrepancy and getattr(self, name) is not None:
-                yield ValidationIssue((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
+            yield ValidationIssue(("labelled_target",), f"{name} sees all target labels; remove it", "key")
+        if scheme.uses_discrepancy:
+            return
+        for part in ("aggregator", "discrepancy"):
+            if getattr(self, part) is not None:
+                yield ValidationIssue((part,), f"scheme {name!r} takes none; remove it", "key")
 
     def _untrained(self) -> Issues:
         if self.training.given and isinstance(self.scheme.component, Predictor):

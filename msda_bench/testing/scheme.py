@@ -1,4 +1,4 @@
-"""The contracts of schemes: those that train in steps, and predictors."""
+"""The contracts of schemes that train in steps, and of predictors."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class _TrainedContract(TaskContract):
 
 
 class SchemeContract(_TrainedContract):
-    """What every scheme promises that takes steps.
+    """What every scheme that takes steps promises.
 
     Attributes:
         component: the scheme under test.
@@ -285,7 +285,7 @@ class SchemeContract(_TrainedContract):
 
 
 class PredictorContract(_TrainedContract):
-    """What every predictor promises that is fitted."""
+    """What every fitted predictor promises."""
 
     component: ClassVar[Predictor]
     draws: ClassVar[str] = "draw all random numbers from the seed that `fit` is given"
