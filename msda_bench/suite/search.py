@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -25,7 +25,6 @@ from msda_bench.suite.spec import ExperimentFile, MethodSpec, SelectSpec
 
 Space: TypeAlias = Mapping[str, tuple[Any, ...]]
 """The values of each parameter, by its path."""
-_Candidate: TypeAlias = "tuple[dict[str, Any], Settings]"
 _ATTEMPTS = 64
 """Attempts for each candidate, since duplicates are drawn again."""
 _TRAINING = tuple(name for name in TrainingConfig.model_fields if name not in {"optimizer", "stages"})
@@ -34,11 +33,15 @@ _TRAINING = tuple(name for name in TrainingConfig.model_fields if name not in {"
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings that a search may change for a method: its own parts, its network and its protocol."""
+    """All settings that a search may change for a method: its own parts, its network and its protocol.
+
+    `changes` are the values that make a candidate of it, by path.
+    """
 
     method: MethodSpec
     backbone: Configured[Backbone]
     training: TrainingConfig
+    changes: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: TrainingConfig) -> Settings:
@@ -90,9 +93,9 @@ class Settings:
             changed = {"optimizer": {optimizer.name: optimizer.params | {param: value}}}
         return TrainingConfig.model_validate(dict(self.training) | changed)
 
-    def with_all(self, values: Mapping[str, Any]) -> Settings:
+    def with_all(self, values: dict[str, Any]) -> Settings:
         """The settings with each of these paths set."""
-        settings = self
+        settings = replace(self, changes=values)
         for path, value in values.items():
             settings = settings.having(path, value)
         return settings
@@ -169,24 +172,23 @@ def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None,
     select = experiment.select
     if select is None:
         return None, (usual,)
-    tried = _tried(select, usual, (experiment.name, name))
+    tried = tuple(_tried(select, usual, (experiment.name, name)))
     scheme, by = usual.method.scheme.component, select.by
     if scheme.needs_target_labels:  # validators on the sources make no sense for an oracle
         by = TARGET_ACCURACY if scheme.target_holdout else ORACLE
-    search = Search(by, tuple(values for values, _ in tried))
-    return search, tuple(settings for _, settings in tried)
+    return Search(by, tuple(settings.changes for settings in tried)), tried
 
 
-def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[_Candidate]:
-    """The values and settings of each candidate of a method."""
+def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[Settings]:
+    """The settings of each candidate of a method."""
     if select.how == "shared":
         return _shared(select, usual, owner)
     space = space_of(select, usual)
     candidates = grid(space) if select.how == "grid" else draws(space, select.budget, owner)
-    return [(values, usual.with_all(values)) for values in candidates]
+    return [usual.with_all(values) for values in candidates]
 
 
-def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[_Candidate]:
+def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[Settings]:
     """A method's own settings, then different ones drawn from the suite's axes and the method's own.
 
     The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
@@ -197,17 +199,16 @@ def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list
     space, usual_values, places = space_of(select, usual), usual.values, select.budget - 1
     shared = _rounds(grid(select.space), select.budget, "shared", owner[0])
     own = _rounds(grid(usual.method.search), select.budget, "shared", *owner)
-    tried: dict[int, _Candidate] = {-1: ({path: usual_values[path] for path in space}, usual)}
+    tried = {-1: replace(usual, changes={path: usual_values[path] for path in space})}
     for once_more, place in product((False, True), range(places)):
         if place in tried:
             continue
         points = shared[places:] if once_more else [shared[place]]
         for common, mine in product(points, [*own[place:], *own[:place]]):
             drawn = common | mine
-            values = {path: drawn[path] for path in space}
-            settings = usual.with_all(values)
-            if settings not in [known for _, known in tried.values()]:
-                tried[place] = values, settings
+            settings = usual.with_all({path: drawn[path] for path in space})
+            if settings not in tried.values():
+                tried[place] = settings
                 break
     return [tried[place] for place in sorted(tried)]
 
