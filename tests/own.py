@@ -8,6 +8,7 @@ import numpy as np
 
 import msda_bench as mb
 from msda_bench.cli.main import main
+from msda_bench.testing import examine
 
 HEAD = "site,disease,age,sex\n"
 PLAIN = HEAD + "".join(
@@ -49,6 +50,11 @@ def refusal(capsys, path):
     assert out == ""
     (line,) = err.splitlines()
     return line
+
+
+def broken(component):
+    """The findings of a component's contract that are broken."""
+    return [finding for finding in examine(component) if finding.outcome == "broken"]
 
 
 def npz(**arrays):

@@ -27,9 +27,26 @@ class Block(NamedTuple):
     text: str
 
 
+def text_of(path):
+    """The text of a file of the repository."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def words_of(figure):
+    """The words of an SVG file, in their order."""
+    return re.findall(r">([^<>]+)</t", figure.read_text(encoding="utf-8"))
+
+
 def blocks(page):
     """The fenced blocks of a page of docs/."""
-    return [Block(*found) for found in BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))]
+    return [Block(*found) for found in BLOCK.findall(text_of(f"docs/{page}"))]
+
+
+def table(text, head):
+    """The cells of the first table whose head contains this text, row by row from its head on, without `marks`."""
+    start = text.rindex("\n", 0, text.index(head)) + 1
+    head, _, *rows = text[start:].split("\n\n")[0].splitlines()
+    return [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in (head, *rows)]
 
 
 class Reader:

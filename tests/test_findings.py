@@ -7,7 +7,6 @@ mentioned: in the row and the head of a table, or in a paragraph and its heading
 import io
 import re
 from contextlib import redirect_stdout
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -21,10 +20,10 @@ from reading import MARKS, RESULTS, numbers, read, shared
 from second_reading import NEW
 from second_reading import read as read_second
 from task_gains import overlaps_of
+from tests.reader import ROOT, text_of, words_of
 from third_reading import read as read_third
 
-ROOT = Path(__file__).parents[1]
-PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
+PLAN = text_of("studies/registered/README.md")
 PROTOCOL = PLAN.split("\n## Power\n")[0] + PLAN.split("\n## Deviations\n")[1]
 NUMERAL = re.compile(r"\d{4}-\d\d-\d\d|(?<![\w.])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?: %)?(?: \[[-+\d., ]+\])?")
 EXAMPLE = ROOT / "plugins" / "example-aggregator" / "src" / "msda_bench_example_aggregator.py"
@@ -35,15 +34,15 @@ pytestmark = pytest.mark.slow
 
 def front():
     """What README and the site's first page open with, and README's section of findings."""
-    readme, index = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
+    readme, index = (text_of(page) for page in ("README.md", "docs/index.md"))
     section = readme.split("\n## What we found\n")[1].split("\n## ")[0]
     return "\n\n".join([readme.split("\n- ")[0], section, index.split("\n## ")[0]])
 
 
 PAGES = {
     "the front": front(),
-    "docs/findings.md": (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"),
-    "targets": (ROOT / "studies" / "registered" / "targets.md").read_text(encoding="utf-8"),
+    "docs/findings.md": text_of("docs/findings.md"),
+    "targets": text_of("studies/registered/targets.md"),
     "the plan": PLAN.split("\nSo it was on ")[1].split("\n## Deviations\n")[0],
 }
 
@@ -163,10 +162,9 @@ def test_every_number_is_one_of_the_records(page, tables):
 
 def test_the_figures_have_the_numbers_of_the_records(measured, tmp_path):
     drawn = mb.plots.save(gains(measured["first"], measured["second"]), tmp_path / "gains.svg")
-    texts = (re.findall(r">([^<>]+)</t", path.read_text(encoding="utf-8")) for path in (drawn, FIGURE))
-    assert next(texts) == next(texts)
+    assert words_of(drawn) == words_of(FIGURE)
     drawn = mb.plots.save(gain_and_cost(measured["third"]), tmp_path / "costs.svg")
-    assert drawn.read_text(encoding="utf-8") == COSTS.read_text(encoding="utf-8")
+    assert drawn.read_text() == COSTS.read_text()
 
 
 def test_readme_says_what_the_reading_and_the_command_say_of_the_same_runs(tables):
@@ -177,7 +175,7 @@ def test_readme_says_what_the_reading_and_the_command_say_of_the_same_runs(table
         .equals(over_tasks["shared"])
     )
     is_more, is_better = (over_tasks[name].str.removeprefix("< ").astype(float) <= 0.05 for name in P_VALUES)
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join(text_of("README.md").split())
     more, rest = readme.split("Three methods help by more than the margin")[1].split(" help; whether")
     first, some = more.split("]. ")
     texts = (f"{first}]", is_more), (some, is_better & ~is_more), (rest.split(" are undecided")[0], ~is_better)
@@ -187,9 +185,9 @@ def test_readme_says_what_the_reading_and_the_command_say_of_the_same_runs(table
 
 
 def test_readme_says_where_its_own_example_stands_on_the_poisoned_task(capsys):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = text_of("README.md")
     rule = readme.split("def __call__(self, risks, gaps, mu, state):")[1].split("@hookimpl")[0]
-    assert rule in EXAMPLE.read_text(encoding="utf-8")
+    assert rule in EXAMPLE.read_text()
     own, recorded = (mb.leaderboard(RESULTS / name) for name in ("fonts-poisoned-ranked", "poisoned"))
     (mean,) = own.loc[own["target"] == "cm_maths", "mean"]
     there = recorded[(recorded["experiment"] == "fonts-poisoned") & (recorded["target"] == "cm_maths")]

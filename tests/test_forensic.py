@@ -1,22 +1,20 @@
 """The table of the page on datasets is what was measured, and the measures find what was put into made rows."""
 
 import csv
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 from msda_bench.api import DomainData
+from tests.reader import table, text_of
 
 pytest.importorskip("sklearn")
 import worth
 from forensic import DATASETS, MEASURED, measure
 from worth import MEASURED as WORTH
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/datasets.md")
 FORMS = {"rows": ",d"} | dict.fromkeys(("copies", "elsewhere", "contradicting"), ".1f")
 
 IN_TEXT = {
@@ -27,15 +25,15 @@ IN_TEXT = {
 
 
 def test_the_table_of_the_page_is_the_measurement():
-    with MEASURED.open(newline="", encoding="utf-8") as file:
+    with MEASURED.open(newline="") as file:
         measured = {row.pop("dataset"): row for row in csv.DictReader(file)}
     assert list(measured) == list(DATASETS)
-    table = PAGE.split("| domain by size |\n")[1].split("\n\n")[0]
     in_text = {column: {name: int(row.pop(column)) for name, row in measured.items()} for column in IN_TEXT}
     for column, (before, after) in IN_TEXT.items():
         ((name, number),) = [(name, number) for name, number in in_text[column].items() if number]
         assert f"nly `{name}` {before} ({number}){after}" in PAGE, column
-    written = {name: cells.split(" | ") for name, cells in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)}
+    _, *rows = table(PAGE, "| domain by size |")
+    written = {name: cells for name, *cells in rows}
     for name, row in measured.items():
         values = {
             column: int(text) if FORMS.get(column, "")[-1:] == "d" else float(text) for column, text in row.items()
@@ -44,15 +42,8 @@ def test_the_table_of_the_page_is_the_measurement():
     assert not written
 
 
-def rows_below(head, text):
-    """The cells of a table's rows below its head."""
-    table = text.split(head)[1].split("\n\n")[0]
-    lines = [line for line in table.splitlines() if line.startswith("| `")]
-    return [[cell.strip(" `") for cell in line[1:-1].split("|")] for line in lines]
-
-
 def test_tables_of_what_flaws_are_worth_are_the_measurement():
-    with WORTH.open(newline="", encoding="utf-8") as file:
+    with WORTH.open(newline="") as file:
         measured = list(csv.DictReader(file))
     changes, own = {}, []
     for row in measured:
@@ -65,11 +56,11 @@ def test_tables_of_what_flaws_are_worth_are_the_measurement():
             changes.setdefault((row["dataset"], row["mend"]), {})[row["method"]] = change
     methods = ("SRC", "logistic", "MCC", "TAR")
     wanted = [[*of, *(cells.get(method, "") for method in methods)] for of, cells in changes.items()]
-    assert rows_below("| dataset | option | SRC | logistic | MCC | TAR |", PAGE) == wanted
-    notes = (ROOT / "studies" / "datasets" / "README.md").read_text(encoding="utf-8")
+    assert table(PAGE, "| dataset | option | SRC | logistic | MCC | TAR |")[1:] == wanted
+    notes = text_of("studies/datasets/README.md")
     of_target = changes["amazon", "duplicates: drop"]["TAR"]
     assert f"Copies are worth {of_target} points to TAR" in notes
-    assert rows_below("| dataset | in its place | with the flaw | without | change |", notes) == own
+    assert table(notes, "| dataset | in its place | with the flaw | without | change |")[1:] == own
 
 
 def test_own_labels_measure_what_order_and_groups_are_worth():

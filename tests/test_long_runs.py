@@ -1,7 +1,5 @@
 """The table of longer, faster and more precise runs is what was recorded, and its runs differ by their change alone."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,15 +9,14 @@ import msda_bench as mb
 from long_runs import CHANGES, PLAN, SCORES, TASKS, Part, suite_of
 from msda_bench.cli.main import main
 from tests.own import npz, suite
-
-ROOT = Path(__file__).parent.parent
+from tests.reader import ROOT, text_of
 
 
 def test_the_table_of_the_page_is_what_was_recorded():
     scores = pd.read_csv(SCORES)
     assert not scores.duplicated(["change", *long_runs.PLACE]).any()
     table = long_runs.written(long_runs.table(scores))
-    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    page = text_of("docs/reproduction.md")
     assert "\n".join(table) in page
 
 
@@ -66,7 +63,7 @@ def test_ranks_are_compared_at_equal_places():
 
 def test_float64_and_threads_are_networks_of_a_package(tmp_path, install):
     code = ROOT / "studies" / "long-runs" / "double" / "src" / "msda_bench_double.py"
-    install("msda-bench-double", code.read_text(encoding="utf-8"))
+    install("msda-bench-double", code.read_text())
     scores = {}
     for network, critics, more in (("mlp", "d_A", {}), ("mlp64", "d_A64", {}), ("mlp_threads", "d_A", {"threads": 3})):
         folder = tmp_path / network

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,10 +13,16 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from msda_bench.cli import main as program
+from tests.reader import ROOT, text_of
 
-ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PINS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+PROJECT = tomllib.loads(text_of("pyproject.toml"))["project"]
+
+
+def pins_of(path):
+    return [line for line in text_of(path).splitlines() if not line.startswith("#")]
+
+
+PINS = pins_of("constraints.txt")
 PINNED = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in PINS}
 OWN = {"msda-bench"}
 
@@ -43,7 +48,7 @@ RECORDING = ("parquet", "skada", "sklearn", "transport")
 
 
 def test_the_lock_has_the_versions_of_the_constraints_with_a_hash_each():
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    lines = pins_of("requirements.lock")
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.+]* --hash=sha256:[0-9a-f]{64}", line) for line in lines)
     locked = {canonicalize_name(name): version for name, version in (line.split()[0].split("==") for line in lines)}
     assert {name: version.partition("+")[0] for name, version in locked.items()}.items() <= PINNED.items()
@@ -103,13 +108,13 @@ def test_ci_tests_every_python_that_the_package_names_and_one_on_macos():
 
 
 def start(*words, path):
-    """Runs README's command in a copy of the repository's root, with only `path` to find programs on."""
+    """Runs README's command in a folder that stands for the repository's root and is all there is to find programs."""
+    (path / "start.py").write_bytes((ROOT / "start.py").read_bytes())
     command = [sys.executable, "start.py", *words]
     return subprocess.run(command, cwd=path, env={"PATH": str(path)}, capture_output=True, text=True, check=False)
 
 
 def test_the_set_up_says_in_a_line_what_is_wrong(tmp_path):
-    (tmp_path / "start.py").write_text((ROOT / "start.py").read_text(encoding="utf-8"), encoding="utf-8")
     for words in ([], ["quick"], ["quickstart", "now"]):
         done = start(*words, path=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
@@ -119,7 +124,6 @@ def test_the_set_up_says_in_a_line_what_is_wrong(tmp_path):
 @pytest.mark.slow
 def test_the_set_up_ends_with_the_exit_code_of_what_fails(tmp_path):
     """Its environment works here, and there is nothing to install."""
-    (tmp_path / "start.py").write_text((ROOT / "start.py").read_text(encoding="utf-8"), encoding="utf-8")
     done = start("quickstart", path=tmp_path)
     assert done.returncode == 1
     assert "constraints.txt" in done.stderr
@@ -140,13 +144,13 @@ def test_workflows_call_valid_commands_with_minimal_rights(name):
 def test_ci_runs_tox_which_verifies_all_records_and_tries_the_wheel_alone_and_pages_publishes_a_site():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111, ".ci/run is not executable"
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = text_of("README.md")
     commands = [
         line.partition("#")[0].split() for line in readme.splitlines() if line.startswith("$ python3 start.py ")
     ]
     assert [words[3:] for words in commands] == [["quickstart"], ["tests"]]
     assert 'exec "$python" start.py tests\n' in script.read_text()
-    assert "bash .ci/run" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert "bash .ci/run" in text_of(".github/workflows/ci.yml")
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
     assert "wheel" in tox["tox"]["env_list"].split(", ")

@@ -1,12 +1,11 @@
 """The page on datasets says of the two tasks of practice what the records say."""
 
 import re
-from pathlib import Path
 
 import msda_bench as mb
+from tests.reader import ROOT, table, text_of
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/datasets.md")
 SECTION = PAGE.split("`msda-bench run practice`")[1].split("\n## ")[0]
 RECORDED = ROOT / "results" / "practice"
 
@@ -15,9 +14,7 @@ def test_means_and_gains_of_practice_are_those_of_the_records():
     board = mb.leaderboard(RECORDED)
     board = board[board["target"] == "average"].set_index(["experiment", "method"])
     assert board["n_ok"].eq(10).all()
-    head, _, *rows = [
-        [cell.strip("` ") for cell in line[1:-1].split("|")] for line in re.findall(r"^\|.*\|$", SECTION, re.MULTILINE)
-    ]
+    head, *rows = table(SECTION, "| SRC |")
     assert [name for name, *_ in rows] == list(board.index.unique("experiment"))
     for name, *cells in rows:
         form = ".3f" if name.endswith("concentration") else ".1f"

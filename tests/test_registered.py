@@ -18,14 +18,11 @@ from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, sur
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, UNDECIDED, WORSE, exact_tests, holm, shift
 from reading import interval_text
 from second_reading import FAMILIES, RESULTS, Mean, mean_over_tasks, read, verdicts
+from tests.reader import text_of
 
-ROOT = Path(__file__).parents[1]
-PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
-REGISTERED = yaml.safe_load((ROOT / "suites" / "registered.yaml").read_text(encoding="utf-8"))
-TASKS = {
-    Path(name).stem: yaml.safe_load((ROOT / "suites" / name).read_text(encoding="utf-8"))
-    for name in REGISTERED["include"]
-}
+PLAN = text_of("studies/registered/README.md")
+REGISTERED = yaml.safe_load(text_of("suites/registered.yaml"))
+TASKS = {Path(name).stem: yaml.safe_load(text_of(f"suites/{name}")) for name in REGISTERED["include"]}
 
 
 def test_the_plan_has_the_steps_of_each_task_and_every_axis():
@@ -180,17 +177,16 @@ def test_holms_verdicts_are_those_of_their_definitions():
     assert list(alone.values()) == ["better", "worse"]
 
 
-THIRD = ROOT / "studies" / "registered-3" / "README.md"
+THIRD = text_of("studies/registered-3/README.md")
 
 
 def test_the_third_plan_has_its_suites_rows_and_counts():
-    text = THIRD.read_text(encoding="utf-8")
-    listed = yaml.safe_load((ROOT / "suites" / "registered-3.yaml").read_text(encoding="utf-8"))["include"]
-    order = re.findall(r"^\| `([\w-]+)` \| (\d) \| [\d,]+ \| [\d.]+ \|$", text, re.MULTILINE)
+    listed = yaml.safe_load(text_of("suites/registered-3.yaml"))["include"]
+    order = re.findall(r"^\| `([\w-]+)` \| (\d) \| [\d,]+ \| [\d.]+ \|$", THIRD, re.MULTILINE)
     assert [name for name, _ in order] == [Path(name).stem for name in listed]
     first = {name: task["methods"] for name, task in TASKS.items()}
     for (name, targets), path in zip(order, listed, strict=True):
-        task = yaml.safe_load((ROOT / "suites" / path).read_text(encoding="utf-8"))
+        task = yaml.safe_load(text_of(f"suites/{path}"))
         methods = task["methods"]
         assert {"SRC", "JOINT", "chance", *third_reading.ADAPTING, *third_reading.STANDARDISED} <= set(methods)
         assert set(methods) <= {*third_reading.DEEP, *third_reading.PLAIN, "logistic", "boosting", "JOINT", "chance"}
@@ -243,81 +239,67 @@ def test_the_best_shallow_row_is_the_tuning_seeds_at_the_settings_that_sources_s
     assert third_reading.best_shallow(pd.DataFrame(rows, columns=columns), ["a", "b"]) == "logistic-OT"
 
 
+BEST = {
+    "fonts": "MCC-domain",
+    "hospitals": "logistic",
+    "music": "boosting-domain",
+    "opinions": "logistic",
+    "reactor": "boosting",
+    "solubility": "boosting",
+    "spoken-digits": "MCC",
+    "watch": "logistic-domain",
+}
+"""The row with the highest mean in each recorded task, as the page says it."""
+
+
+def rows_with(table, column, value):
+    return table.index[table[column] == value].tolist()
+
+
 def test_the_numbers_of_the_recorded_tasks_are_those_of_the_records():
     results = mb.load_results(RESULTS / "registered-3")
     found = third_reading.read(results)
+    means, seconds = found["each task"], found["seconds"]
     assert found["tasks"]["value"].tolist() == [
-        "fonts, hospitals, music, opinions, reactor, solubility, spoken-digits, watch",
+        ", ".join(BEST),
         "fonts, music, solubility, spoken-digits",
         "music, solubility, spoken-digits",
     ]
-    above = found["Q5"]["above their plain row"]
-    assert above.index[above == "none"].tolist() == ["hospitals", "opinions", "reactor", "solubility", "watch"]
-    means, seconds = found["each task"], found["seconds"]
-    said = (ROOT / "studies/registered-3/README.md").read_text(encoding="utf-8").partition("## What is recorded")[2]
+    assert means.drop("JOINT").astype(float).idxmax().to_dict() == BEST
+    section = THIRD.partition("## What is recorded")[2].partition("## Deviations")[0]
+    known = {text for table in found.values() for text in table.astype(str).to_numpy().ravel()}
     chosen = third_reading.select(results, third_reading.BY)
-    over_joint, overlaps = third_reading.gains_of(chosen)["JOINT"], third_reading.overlaps_of(chosen)
-    headrooms = set()
-    for task, rows in {
-        "hospitals": ["logistic", "SRC", "logistic-domain", "SRC-domain"],
-        "reactor": ["boosting", "MCC-domain", "DARN-domain", "AdaBN-domain", "SRC", "SRC-domain", "logistic"],
-        "watch": ["logistic-domain", "logistic", "SRC", "SRC-domain", "boosting", "boosting-JDOT"],
-        "spoken-digits": [
-            "MCC",
-            "BNM",
-            "SRC",
-            "SRC-domain",
-            "AdaBN",
-            "MCC-domain",
-            "BNM-domain",
-            "logistic",
-            "logistic-CORAL",
-        ],
-        "fonts": ["MCC-domain", "MCC", "SRC"],
-        "solubility": ["boosting", "MCC", "SRC", "logistic", "SRC-domain"],
-        "music": ["boosting-domain", "JOINT", "SRC", "SRC-domain", "logistic", "logistic-domain", "boosting"],
-        "opinions": ["logistic", "MCC", "SRC", "SRC-domain", "logistic-domain"],
-    }.items():
-        paragraph = said.partition(f"* `{task}`, on ")[2].partition("\n* ")[0]
-        gains = over_joint.xs(task, level="experiment", drop_level=False)
-        headroom = mean_over_tasks(gains, overlaps.loc[[task]])
-        headrooms.add(interval_text(headroom.ends))
-        assert interval_text(headroom.ends) in paragraph
-        for row in rows:
-            assert f"{means.loc[row, task]}" in paragraph, (task, row)
-            assert means.loc[rows[0], task] == max(means[task].drop("JOINT"), key=float)
-    assert all(f"{seconds.loc[row, 'hospitals']} s" in said for row in ("logistic", "SRC"))
-    assert f"after {seconds.loc['logistic-domain', 'watch']} s" in said
-    assert all(f"{seconds.loc[row, 'spoken-digits']} s" in said for row in ("MCC", "logistic-CORAL"))
-    assert all(f"{seconds.loc[row, 'music']} s" in said for row in ("logistic-domain", "SRC", "MMD"))
-    assert all(f"{seconds.loc[row, 'opinions']} s" in said for row in ("logistic", "SRC"))
-    texts = {text for table in found.values() for text in table.astype(str).to_numpy().ravel()}
-    intervals = re.findall(r"[-+]\d+\.\d \[[^\]]+\]", said.partition("## Deviations")[0])
-    assert set(intervals) <= texts | headrooms
-    own = (ROOT / "docs/own-data.md").read_text(encoding="utf-8").partition("Elsewhere it depends on the data")[2]
-    of_logistic = found["by task"].loc["logistic-domain less logistic"]
-    times = (f"{seconds.loc[row, 'music']} s" for row in ("logistic-domain", "MMD"))
-    assert all(text in own for text in (*of_logistic[["music", "solubility"]], *times))
+    over_src, overlaps = third_reading.gains_of(chosen)["JOINT"], third_reading.overlaps_of(chosen)
+    for task in BEST:
+        paragraph = section.partition(f"* `{task}`, on ")[2].partition("\n* ")[0]
+        headroom = interval_text(mean_over_tasks(over_src.loc[[task]], overlaps.loc[[task]]).ends)
+        assert headroom in paragraph
+        known.add(headroom)
+        scores = re.findall(r"(\d+\.\d)(?=(?: (?:to|and) \d+\.\d)? %)", paragraph)
+        assert {means.loc[BEST[task], task], *scores} <= {*means[task]} & {*scores}, task
+        assert {*re.findall(r"(\d+\.\d+) s\b", paragraph)} <= {*seconds[task]}, task
+    intervals = re.findall(r"[-+]\d+\.\d \[[^\]]+\]", section)
+    assert {*intervals} <= known
     assert len(intervals) > 15
-    is_shown = found["Q2"]["verdict"] == "better"
-    assert is_shown.index[is_shown].tolist() == ["MCC-domain", "BNM-domain", "MMD-domain", "AdaBN-domain"]
-    assert found["Q5"].loc["fonts", "above their plain row"] == "MCC-domain"
+
+    assert rows_with(found["Q2"], "verdict", "better") == ["MCC-domain", "BNM-domain", "MMD-domain", "AdaBN-domain"]
+    assert rows_with(found["Q3"], "verdict", "better") == [*third_reading.LOGISTIC, "boosting-domain", "boosting-OT"]
     assert found["best shallow row"]["value"].item() == "logistic-domain"
-    relative = found["over logistic"]["times"].astype(float)
-    assert round(relative["SRC"] / relative["logistic-domain"]) == 9  # a ninth of SRC's time
-    is_better = found["Q3"]["verdict"] == "better"
-    assert is_better.index[is_better].tolist() == [*third_reading.LOGISTIC, "boosting-domain", "boosting-OT"]
-    of_deep = found["Q4"]["verdict"]
-    assert of_deep.index[of_deep == "better"].tolist() == [
-        "MCC",
-        "BNM",
-        "MMD",
-        *third_reading.STANDARDISED[:3],
-        "AdaBN-domain",
-    ]
-    assert of_deep.index[of_deep == "worse"].tolist() == ["SRC", "DARN"]
-    lost = float(means.loc["boosting", "reactor"]) - float(means.loc["boosting-OT", "reactor"])
-    assert f"{lost:.1f} points" in said
+    standardised = [*third_reading.STANDARDISED[:3], "AdaBN-domain"]
+    assert rows_with(found["Q4"], "verdict", "better") == ["MCC", "BNM", "MMD", *standardised]
+    assert rows_with(found["Q4"], "verdict", "worse") == ["SRC", "DARN"]
+    without_gain = ["hospitals", "opinions", "reactor", "solubility", "watch"]
+    assert rows_with(found["Q5"], "above their plain row", "none") == without_gain
+    assert found["Q5"].loc["fonts", "above their plain row"] == "MCC-domain"
+    times = found["over logistic"]["times"].astype(float)
+    assert round(times["SRC"] / times["logistic-domain"]) == 9  # a ninth of SRC's time
+    on_reactor = means["reactor"].astype(float)
+    assert f"{on_reactor['boosting'] - on_reactor['boosting-OT']:.1f} points" in section
+    own = text_of("docs/own-data.md").partition("Elsewhere it depends on the data")[2]
+    assert {*found["by task"].loc["logistic-domain less logistic", ["music", "solubility"]]} <= {
+        *re.findall(r"[-+]\d+\.\d \[[^\]]+\]", own)
+    }
+    assert all(f"{seconds.loc[row, 'music']} s" in own for row in ("logistic-domain", "MMD"))
 
 
 def around(middle, width, n):

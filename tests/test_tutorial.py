@@ -7,8 +7,8 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.plugins import discover
-from msda_bench.testing import examine
-from tests.reader import ROOT, Reader, blocks
+from tests.own import broken
+from tests.reader import ROOT, Reader, blocks, text_of, words_of
 
 TUTORIAL, DATASET = blocks("tutorial.md"), blocks("add-dataset.md")
 (CODE,) = [block.text for block in DATASET if block.title.startswith("src/")]
@@ -38,8 +38,8 @@ def test_the_mistake_is_reported_as_the_tutorial_says(install):
     (code,) = [block.text for block in TUTORIAL if block.language == "python"]
     install("msda-bench-steady", code.replace("softmax(-self", "softmax(self"))
     component = discover().entry("aggregator", "steady").create({})
-    broken = [finding for finding in examine(component) if finding.outcome == "broken"]
-    reported = "".join(f"  broken   {finding.clause}\n           {finding.reason}\n" for finding in broken)
+    found = broken(component)
+    reported = "".join(f"  broken   {finding.clause}\n           {finding.reason}\n" for finding in found)
     assert [reported] == [block.text for block in TUTORIAL if block.language == "text"]
 
 
@@ -79,14 +79,9 @@ def test_the_code_of_the_page_on_python_runs_and_draws_its_figures(tmp_path, mon
             exec(block.text.replace('.save("', f'.save("{tmp_path}/'), names)  # noqa: S102
     assert round(names["harm"]["GroupDRO"] - names["harm"]["SRC"], 1) == -15.1  # as docs/findings.md has it
     figures = ROOT / "docs" / "figures"
-    drawn = {path.name: _texts(path) for path in tmp_path.iterdir()}
-    assert drawn == {name: _texts(figures / name) for name in drawn}
+    drawn = {path.name: words_of(path) for path in tmp_path.iterdir()}
+    assert drawn == {name: words_of(figures / name) for name in drawn}
     assert len(drawn) == 8
-
-
-def _texts(figure):
-    """The words of an SVG file, in their order."""
-    return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
 
 
 NOTEBOOK = ROOT / "docs" / "notebooks" / "results.ipynb"
@@ -103,7 +98,7 @@ def test_the_notebook_runs_and_shows_table_charts_and_test():
     assert [data["text/plain"] for data in kept] == [data["text/plain"] for data in shown], "run it anew and save it"
     assert sum("image/png" in data for data in kept) == 2, "charts are kept as pictures, which need no network"
     assert sum("vegaEmbed" in data.get("text/html", "") for data in shown) == 2
-    board = csv.DictReader((ROOT / "results" / "paper-amazon" / "leaderboard.csv").read_text().splitlines())
+    board = csv.DictReader(text_of("results/paper-amazon/leaderboard.csv").splitlines())
     (best,) = [row for row in board if row["target"] == "average" and row["rank"] == "1"]
     assert any(f"{float(best['mean']):.2f}" in data.get("text/html", "") for data in shown)
     assert shown[-1]["text/plain"] == "(9.5367431640625e-07, 20, 0)", "all twenty are positive: 2^-20"

@@ -4,12 +4,18 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 from scipy.io import savemat
 
 from msda_bench.testing import checks, contract
 from tests.data.conftest import in_this_process, where
 
 __all__ = ["in_this_process", "where"]
+
+
+def pytest_make_parametrize_id(val):
+    """Names a component in the id of a test, and does not spell out bytes."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else getattr(val, "name", None)
 
 
 class OneFolder:
@@ -53,6 +59,14 @@ def mat(**arrays):
     packed = io.BytesIO()
     savemat(packed, arrays, do_compression=True)
     return packed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def double():
+    """Double precision, in which formulas are compared."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture

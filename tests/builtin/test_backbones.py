@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import BagLinear, DataError, Dropout, InputSpec, PluginError, Predictor, Task
+from msda_bench.api import DataError, Dropout, InputSpec, PluginError, Predictor, Task
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles, fetch
 from msda_bench.plugins import discover
@@ -35,7 +35,6 @@ def test_mlp_is_the_papers_amazon_network():
     kinds = [type(layer).__name__ for layer in network.features]
     assert kinds == ["Dropout", "BagLinear", "ReLU"] + ["Dropout", "Linear", "ReLU"] * 2
     assert {layer.rate for layer in network.features if isinstance(layer, Dropout)} == {0.7}
-    assert isinstance(network.features[1], BagLinear)
 
 
 def test_convnet_is_the_papers_digits_network():
@@ -86,17 +85,14 @@ def test_padding_a_signal_changes_nothing_in_training_or_test(norm, stride):
     longer = nn.functional.pad(x, (0, 11))
     other, plain = copy.deepcopy(masked), backbone.build(TEN, InputSpec((2 * channels, time))).features
     torch.testing.assert_close(other(longer), masked(x))
-    for name, value in masked.state_dict().items():
-        torch.testing.assert_close(other.state_dict()[name], value)
+    torch.testing.assert_close(other.state_dict(), masked.state_dict())
     torch.testing.assert_close(other.eval()(longer), masked.eval()(x))
     whole, known = x.clone(), masked.train()
     whole[:, channels:] = 1
     before = [value.clone() for value in known.state_dict().values()]
     plain.load_state_dict(dict(zip(plain.state_dict(), before, strict=True)))
     torch.testing.assert_close(plain(whole), known(whole))
-    counted = {name for name in plain.state_dict() if name.endswith("num_batches_tracked")}
-    for (name, value), mine in zip(plain.state_dict().items(), known.state_dict().values(), strict=True):
-        assert name in counted or torch.allclose(value, mine, atol=1e-6), name
+    torch.testing.assert_close(plain.eval()(whole), known.eval()(whole))
 
 
 def test_linear_appends_the_bias_column():
@@ -334,8 +330,7 @@ def test_every_scheme_that_copies_a_fine_tuned_network_keeps_its_weights_and_sta
         wanted = built.features[0].state_dict()
         for trunk in (module for module in critic.modules() if isinstance(module, type(built.features[0]))):
             copied.add(entry.name)
-            for name, value in trunk.state_dict().items():
-                assert torch.equal(value, wanted[name]), (entry.name, name)
+            torch.testing.assert_close(trunk.state_dict(), wanted, rtol=0, atol=0)
             kept, own = ({value.data_ptr() for value in part.parameters()} for part in (built.features, trunk))
             assert not kept & own
     assert {"ensemble", "best_single", "decision", "kd3a"} <= copied

@@ -1,7 +1,6 @@
 """Every built-in component keeps its contract, with defaults and other parameters, and the pages name it."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +12,7 @@ from msda_bench_builtin.aggregators import Sharpmax
 from msda_bench_builtin.backbones import ConvNet1d, Mlp
 from msda_bench_builtin.datasets import Amazon, Digits, Stress
 from msda_bench_builtin.schemes import Regularised, Wjdot
+from tests.reader import text_of
 
 ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
 ENTRIES = [entry for entry in ENTRIES if entry.name != "estimator"]  # it needs a file: schemes/test_own.py
@@ -42,8 +42,7 @@ def test_component_keeps_its_contract(component, check):
     getattr(contract(component), check)()
 
 
-DOCS = Path(__file__).parents[2] / "docs"
-METHODS, DATASETS = ((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("methods", "datasets"))
+METHODS, DATASETS = (text_of(f"docs/{page}.md") for page in ("methods", "datasets"))
 OURS = {(entry.kind, entry.name): entry for entry in discover().entries if entry.distribution == "msda-bench"}
 KIND = {"discrepancy": "Discrepancies", "aggregator": "Aggregators", "scheme": "Schemes", "validator": "Validators"}
 
@@ -70,11 +69,3 @@ def test_defaults_are_the_documented_ones():
         shared = every | (images if "side" in params else {}) if kind == "dataset" else {}
         assert params == shared | written.pop((kind, name), {}), name
     assert not written
-
-
-def test_each_row_of_the_audit_names_a_test_that_exists():
-    audit = (DOCS.parent / "tests" / "README.md").read_text(encoding="utf-8").split("## Equal to the authors' code")[1]
-    named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|$", audit, flags=re.MULTILINE)
-    assert len(named) == audit.count("\n|") - 4
-    for path, test in named:
-        assert f"def {test}(" in (Path(__file__).parent / path).read_text(encoding="utf-8"), test

@@ -1,5 +1,7 @@
 """Discrepancies agree with their formulae, with plain loops and with scipy, and so do their gradients."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -21,51 +23,35 @@ from msda_bench_builtin.discrepancies import (
     SpectralL2,
     Wasserstein,
 )
-from tests.builtin.formulas import same_gradient
+from tests.builtin.formulas import mmd, moment_distance, same_gradient
+
+pytestmark = pytest.mark.usefixtures("double")
 
 KEY = torch.tensor([5, 6], dtype=torch.int32)
 
 
 def features(k=3, b=8, d=5):
-    """Source features (k, b, d), each source farther away, and target features (b, d), float64 with gradients."""
-    generator = torch.Generator().manual_seed(0)
-    shift = torch.arange(k, dtype=torch.float64).view(k, 1, 1)
-    source = torch.randn(k, b, d, dtype=torch.float64, generator=generator) * (1 + shift) + shift
-    return source.requires_grad_(), torch.randn(b, d, dtype=torch.float64, generator=generator).requires_grad_()
+    """Source features (k, b, d), each source farther away, and target features (b, d), with gradients."""
+    torch.manual_seed(0)
+    shift = torch.arange(float(k)).view(k, 1, 1)
+    source = torch.randn(k, b, d) * (1 + shift) + shift
+    return source.requires_grad_(), torch.randn(b, d).requires_grad_()
 
 
 def coral(x, y):
     return (torch.cov(x.T) - torch.cov(y.T)).square().sum() / (4 * 5 * 5)
 
 
-def mmd(x, y):
-    both = torch.cat([x, y])
-    squares = (both.unsqueeze(0) - both.unsqueeze(1)).square().sum(-1)
-    width = squares.detach().sum() / (16 * 15)
-    kernel = torch.stack([torch.exp(-squares / (width * scale)) for scale in (0.5, 1.0, 2.0)]).mean(0)
-    return kernel[:8, :8].mean() + kernel[8:, 8:].mean() - 2 * kernel[:8, 8:].mean()
-
-
 def spectral(x, y):
     return torch.linalg.eigvalsh(y.T @ y - x.T @ x).abs().amax()
 
 
-def moments(orders):
-    def distance(x, y):
-        found = torch.zeros((), dtype=torch.float64)
-        for order in range(1, orders + 1):
-            found = found + sum((((x[:, f] ** order).mean() - (y[:, f] ** order).mean()) ** 2) for f in range(5)) ** 0.5
-        return found
-
-    return distance
-
-
 FORMULAS = {
     "coral": (Coral(), coral),
-    "mmd": (Mmd(kernels=3, factor=2.0), mmd),
+    "mmd": (Mmd(kernels=3, factor=2.0), lambda x, y: mmd(x, y, 3) / 3),
     "spectral_l2 sum": (SpectralL2(iterations=500, scale="sum"), spectral),
     "spectral_l2 mean": (SpectralL2(iterations=500), lambda x, y: spectral(x, y) / 8),
-    **{f"moments {n}": (Moments(orders=n, pairs="target"), moments(n)) for n in (1, 2, 4)},
+    **{f"moments {n}": (Moments(orders=n, pairs="target"), partial(moment_distance, orders=n)) for n in (1, 2, 4)},
     "none": (NoDiscrepancy(), lambda x, y: 0 * x.sum() + 0 * y.sum()),
 }
 
@@ -86,19 +72,16 @@ def test_moments_of_all_pairs_are_the_distance_of_the_paper(k):
     """Each gap consists of its own pairs, so that the mean of the gaps is equation 1 of Peng et al."""
     source, target = features(k=k)
     gaps = Moments().build(5, k)(source, target)
-    distance = moments(2)
     for i in range(k):
-        others = [distance(source[i], source[j]) for j in range(k) if j != i]
-        expected = distance(source[i], target) + (sum(others) / len(others) if others else 0)
+        others = [moment_distance(source[i], source[j], 2) for j in range(k) if j != i]
+        expected = moment_distance(source[i], target, 2) + (sum(others) / len(others) if others else 0)
         assert gaps[i].item() == pytest.approx(expected.item())
 
 
-@pytest.mark.parametrize(
-    "discrepancy", [Coral(), Mmd(), Moments(), Sinkhorn(), SlicedWasserstein(), SpectralL2()], ids=lambda one: one.name
-)
+@pytest.mark.parametrize("discrepancy", [Coral(), Mmd(), Moments(), Sinkhorn(), SlicedWasserstein(), SpectralL2()])
 def test_equal_samples_and_equal_points_have_no_gap_and_a_finite_gradient(discrepancy):
     _, target = features()
-    for sample in (target.detach(), torch.ones(4, 5, dtype=torch.float64)):
+    for sample in (target.detach(), 1e-170 * target.detach(), torch.ones(4, 5)):
         source = sample.expand(3, -1, -1).clone().requires_grad_()
         gaps = discrepancy.build(5, 3).double()(source, sample)
         assert gaps.abs().max() < 1e-6
@@ -112,14 +95,14 @@ def test_a_batch_of_one_has_no_covariance_for_coral():
 
 def test_default_spectral_l2_is_accurate_to_a_thousandth_and_survives_opposite_eigenvalues():
     """Uses the width of the paper's perceptron, where ten iterations have a mean error of 4 %."""
-    generator = torch.Generator().manual_seed(0)
-    source = torch.randn(12, 20, 100, generator=generator, dtype=torch.float64).relu()
-    target = torch.randn(20, 100, generator=generator, dtype=torch.float64).relu()
+    torch.manual_seed(0)
+    source = torch.randn(12, 20, 100).relu()
+    target = torch.randn(20, 100).relu()
     gaps = SpectralL2().build(100, 12).double()(source, target)
     exact = torch.linalg.eigvalsh((target.T @ target - source.mT @ source) / 20).abs().amax(-1)
     assert ((gaps - exact).abs() / exact).mean() < 1e-3
     source, target = torch.tensor([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]]])
-    assert SpectralL2(scale="sum").build(2, 1)(source[None], target).item() == pytest.approx(1, rel=1e-5)
+    assert SpectralL2(scale="sum").build(2, 1).double()(source[None], target).item() == pytest.approx(1, rel=1e-5)
 
 
 def entropic(x, y, epsilon, rounds=400):
@@ -184,12 +167,12 @@ def test_d_a_equals_the_critics_logistic_loss(hidden, sign):
     """The gap is 2 - loss, or the loss itself with the code's sign; features maximise the loss, critics minimise it."""
     source, target = features()
     torch.manual_seed(0)
-    module = ProxyADistance(hidden=hidden, sign=sign).build(5, 3).double()
+    module = ProxyADistance(hidden=hidden, sign=sign).build(5, 3)
     gaps = module(source, target)
     losses = []
     for i in range(3):
         logits = apply(module, i, torch.cat([source[i], target]))
-        labels = torch.cat([torch.ones(8), torch.zeros(8)]).double()
+        labels = torch.cat([torch.ones(8), torch.zeros(8)])
         each = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
         losses.append(each[:8].mean() + each[8:].mean())
     loss = torch.stack(losses)
@@ -200,7 +183,7 @@ def test_d_a_equals_the_critics_logistic_loss(hidden, sign):
 
 def test_dropout_of_d_as_critics_follows_every_hidden_layer():
     """The mask is the key's, and a test drops nothing."""
-    source, target = (rows.float() for rows in features())
+    source, target = features()
     modules = []
     for rate in (0.5, 0.0):
         torch.manual_seed(0)
@@ -224,7 +207,7 @@ def test_wasserstein_equals_plain_loops(hidden, weight):
     """The gap, and the separate gradients of distance and penalty."""
     source, target = features()
     torch.manual_seed(0)
-    module = Wasserstein(hidden=hidden, penalty=weight).build(5, 3).double()
+    module = Wasserstein(hidden=hidden, penalty=weight).build(5, 3)
     module.key = KEY
     gaps = module(source, target)
     share = uniform(KEY, (3, 8)).double()
@@ -243,13 +226,3 @@ def test_wasserstein_equals_plain_loops(hidden, weight):
     # Features lower the distance; critics raise it, and lower the penalty.
     same_gradient(gaps.sum(), distance.sum(), (source, target))
     same_gradient(gaps.sum(), (penalty - distance).sum(), module.parameters())
-
-
-@pytest.mark.parametrize("spread", [0.0, 1e-20, 1e-14])
-def test_mmd_of_equal_and_nearly_equal_features_has_a_finite_gradient(spread):
-    generator = torch.Generator().manual_seed(0)
-    source = (spread * torch.randn(2, 4, 3, generator=generator)).requires_grad_()
-    gap = Mmd().build(3, 2)(source, spread * torch.randn(4, 3, generator=generator))
-    gap.sum().backward()
-    assert gap.isfinite().all()
-    assert source.grad.isfinite().all()

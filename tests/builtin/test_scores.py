@@ -44,12 +44,21 @@ def value(name, outputs, labels, task, params=None):
     return metric.value(view_of(outcome_of(outputs, task, labels), *shown))
 
 
+TASK = Task("classification", CLASSES)
+
+
+def predictions(seed):
+    """Labels of every second class, and outputs that are right for many; twenty are equal."""
+    torch.manual_seed(seed)
+    labels = torch.randint(0, 3, (200,)) * 2
+    outputs = torch.randn(200, CLASSES) + 1.5 * torch.nn.functional.one_hot(labels, CLASSES)
+    outputs[:20] = outputs[20]
+    return labels, outputs
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_classification_metrics_equal_scikit_learns(seed):
-    draws = torch.Generator().manual_seed(seed)
-    labels = torch.randint(0, CLASSES, (200,), generator=draws) // 2 * 2  # classes that the test does not have
-    outputs = torch.randn(200, CLASSES, generator=draws) + 1.5 * torch.nn.functional.one_hot(labels, CLASSES)
-    outputs[:20] = outputs[20]  # ties
+    labels, outputs = predictions(seed)
     predicted, shares, there = outputs.argmax(-1), outputs.double().softmax(-1), labels.unique().tolist()
     expected = {
         "accuracy": sk.accuracy_score(labels, predicted),
@@ -57,16 +66,12 @@ def test_classification_metrics_equal_scikit_learns(seed):
         "macro_f1": sk.f1_score(labels, predicted, average="macro"),
         "auc": np.mean([sk.roc_auc_score(labels == c, shares[:, c]) for c in there]),
     }
-    task = Task("classification", CLASSES)
-    assert {name: value(name, outputs, labels, task) for name in expected} == pytest.approx(expected)
+    assert {name: value(name, outputs, labels, TASK) for name in expected} == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("positive", [0, 2, 4])
 def test_metrics_of_one_class_equal_scikit_learns(positive):
-    draws = torch.Generator().manual_seed(positive)
-    labels = torch.randint(0, 3, (150,), generator=draws) * 2
-    outputs = torch.randn(150, CLASSES, generator=draws) + 1.2 * torch.nn.functional.one_hot(labels, CLASSES)
-    outputs[:20] = outputs[20]  # ties
+    labels, outputs = predictions(positive)
     is_mine, scores, taken = (
         labels == positive,
         outputs.double().softmax(-1)[:, positive],
@@ -78,14 +83,15 @@ def test_metrics_of_one_class_equal_scikit_learns(positive):
         "auroc": sk.roc_auc_score(is_mine, scores),
         "auprc": sk.average_precision_score(is_mine, scores),
     }
-    task, params = Task("classification", CLASSES), {"positive": positive}
-    assert {name: value(name, outputs, labels, task, params) for name in expected} == pytest.approx(expected)
-    none = {name: value(name, outputs, torch.ones_like(labels), task, params) for name in expected}
-    assert [name for name, number in none.items() if math.isnan(number)] == ["sensitivity", "auroc", "auprc"]
+    params = {"positive": positive}
+    assert {name: value(name, outputs, labels, TASK, params) for name in expected} == pytest.approx(expected)
+    of_others = {name: value(name, outputs, torch.ones_like(labels), TASK, params) for name in expected}
+    assert [name for name, number in of_others.items() if math.isnan(number)] == ["sensitivity", "auroc", "auprc"]
 
 
 def test_regression_metrics_equal_scikit_learns():
-    labels, outputs = torch.randn(2, 80, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    labels, outputs = torch.randn(2, 80)
     for name, other in (("mse", sk.mean_squared_error), ("mae", sk.mean_absolute_error), ("r2", sk.r2_score)):
         assert value(name, outputs.unsqueeze(-1), labels, REGRESSION) == pytest.approx(other(labels, outputs))
 

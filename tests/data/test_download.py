@@ -5,6 +5,7 @@ import errno
 import hashlib
 import itertools
 import os
+import re
 import subprocess
 import sys
 import time
@@ -160,8 +161,7 @@ def test_every_address_that_failed_is_named(get, site, tmp_path, left):
 def test_a_part_that_is_a_link_is_not_written_through(get, site, tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache/data.bin.part").symlink_to(tmp_path / "outside")
-    with pytest.raises(DataError, match="cannot be written: Too many levels of symbolic links"):
-        get(f"{site.address}/data.bin")
+    assert "cannot be written: Too many levels of symbolic links" in only_line(get, f"{site.address}/data.bin")
     assert not (tmp_path / "outside").exists()
 
 
@@ -316,7 +316,5 @@ def test_each_failure_of_pip_is_reported_in_one_line_and_leaves_nothing(pip, whe
     if "sleep" in body:
         monkeypatch.setattr("msda_bench.data.download.PIP_TIMEOUT", 0.2)
     pip(body)
-    with pytest.raises(DataError, match=f"^toy/toy-1.0.tar.gz: {expected}") as caught:
-        fetch([FILE], where)
-    assert len(caught.value.lines) == 1
+    assert re.match(f"toy/toy-1.0.tar.gz: {expected}", only_line(fetch, [FILE], where))
     assert list(where.cached(FILE).parent.iterdir()) == []

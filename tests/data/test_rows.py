@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 from msda_bench.api import Row, Rows
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.errors import DataError
-from tests.data.conftest import ThisProcess
+from tests.data.conftest import ThisProcess, only_line
 
 MAKE = f"{__name__}:row"
 REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
@@ -155,20 +156,18 @@ def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers, tmp_p
 @pytest.mark.slow
 def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers, tmp_path, processes):
     for content, words in (
-        ("die", r"^a process was killed by SIGKILL.* while decoding \(3/0 to 3/2\); run the same command again"),
-        ("bug", f"^{MAKE} failed while decoding 3/0: tests/data/test_rows.py:[0-9]+: FileNotFoundError"),
+        ("die", r"a process was killed by SIGKILL.* while decoding \(3/0 to 3/2\); run the same command again"),
+        ("bug", f"{MAKE} failed while decoding 3/0: tests/data/test_rows.py:[0-9]+: FileNotFoundError"),
     ):
         (numbers / "3/0").write_text(content)
-        with pytest.raises(DataError, match=words) as caught:
-            local(tmp_path, 1).rows("numbers", rows(numbers))
-        assert len(caught.value.lines) == 1
+        assert re.match(words, only_line(local(tmp_path, 1).rows, "numbers", rows(numbers)))
         assert len(parts(tmp_path)) == 3
 
 
 def test_without_processes_an_array_is_read_but_not_made(made, tmp_path):
     numbers, cache = made
-    with pytest.raises(DataError, match="not made yet, or damaged; `msda-bench run` makes it"):
-        local(tmp_path / "cache", 0).rows("numbers", rows(numbers))
+    line = only_line(local(tmp_path / "cache", 0).rows, "numbers", rows(numbers))
+    assert "not made yet, or damaged; `msda-bench run` makes it" in line
     assert not (tmp_path / "cache").exists()
     assert is_whole(local(cache, 0).rows("numbers", rows(numbers)))
 
@@ -206,9 +205,8 @@ def test_unchanged_bytes_are_read_only_after_a_copy(made, cache):
 def test_an_unwritable_folder_is_reported_in_one_line(numbers, tmp_path, place):
     (tmp_path / "cache" / place).parent.mkdir(exist_ok=True, parents=True)
     (tmp_path / "cache" / place).write_text("no folder")
-    with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE") as caught:
-        local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
-    assert len(caught.value.lines) == 1
+    line = only_line(local(tmp_path / "cache", 1).rows, "numbers", rows(numbers))
+    assert re.search("cannot be written: .*; free space, or set MSDA_BENCH_CACHE", line)
 
 
 def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(numbers, tmp_path):
@@ -221,8 +219,8 @@ def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(num
         f"not readable (No such file or directory): 1 file: 3/2; {REMEDY}",
         f"truncated since it was listed: 1 file: 3/1; {REMEDY}",
     )
-    with pytest.raises(DataError, match=f"^{numbers}/3/1: truncated since it was listed$"):
-        local(tmp_path, 1).rows("numbers", replace(listed, together=16))
+    line = only_line(local(tmp_path, 1).rows, "numbers", replace(listed, together=16))
+    assert line == f"{numbers}/3/1: truncated since it was listed"
 
 
 def doubled(contents):

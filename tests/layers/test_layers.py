@@ -81,9 +81,7 @@ def test_a_copy_equals_a_newly_built_module_and_shares_nothing():
     copied = fresh_copy(module)
     torch.manual_seed(3)
     new = network().state_dict()
-    assert copied.state_dict().keys() == new.keys()
-    for name, value in new.items():
-        assert torch.equal(copied.state_dict()[name], value), name
+    torch.testing.assert_close(copied.state_dict(), new, rtol=0, atol=0)
     assert all(bool((value == 7).all()) for value in module.parameters())
     kept, made = ({value.data_ptr() for value in part.state_dict().values()} for part in (module, copied))
     assert not kept & made
@@ -111,8 +109,7 @@ def test_each_domain_is_normalised_as_in_a_pass_of_its_own():
     for rows in ((4, 4, 2), (4, 4), (2,), (4,)):  # all, the labelled ones, the target alone, one source alone
         part = x[: sum(rows)]
         assert torch.equal(layer(part), torch.cat([plain(domain) for domain in part.split(rows)]))
-    for name, value in plain.state_dict().items():
-        assert torch.equal(value, layer.norm.state_dict()[name]), name
+    torch.testing.assert_close(layer.norm.state_dict(), plain.state_dict(), rtol=0, atol=0)
     torch.testing.assert_close(layer.eval()(x), plain.eval()(x))
 
 

@@ -17,7 +17,7 @@ const mark = document.elementFromPoint(at.clientX, at.clientY);
 mark.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -400, shiftKey: true }));
 """
 FOREST, POINTS, WEIGHTS = "paper-amazon-forest", "paper-amazon-runs-electronics", "paper-amazon-course-books"
-with TABLE.open(encoding="utf-8") as file:
+with TABLE.open() as file:
     ROWS = list(csv.DictReader(file))
 AVERAGE = [row for row in ROWS if row["target"] == "average"]
 BEST = [row["method"] for row in sorted(AVERAGE, key=lambda row: int(row["rank"] or len(AVERAGE)))]

@@ -12,7 +12,7 @@ import pytest
 
 from msda_bench import hookspecs
 from msda_bench.plugins import KINDS, discover
-from msda_bench.testing import examine
+from tests.own import broken
 
 HOOKS = {
     name: function for name, function in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")
@@ -36,4 +36,4 @@ def test_a_docstrings_example_passes_and_is_a_complete_plugin_that_keeps_its_con
     found = discover([EntryPoint("example", module.__name__, "msda_bench")])
     assert not found.broken
     (entry,) = found.entries
-    assert not [finding for finding in examine(entry.create({})) if finding.outcome == "broken"]
+    assert not broken(entry.create({}))

@@ -8,6 +8,8 @@ import sklearn
 
 from msda_bench.api import Array
 
+BRIEF = {"epochs": 3, "hidden": (8,), "random_state": 0}
+
 
 class Rows(NamedTuple):
     X: Array
@@ -17,6 +19,11 @@ class Rows(NamedTuple):
     @property
     def target(self):
         return self.domain < 0
+
+
+def trained(estimator, rows, **changed):
+    """An estimator of this class after a brief training on the rows, or on rows of which something is changed."""
+    return estimator(**BRIEF).fit(*rows._replace(**changed))
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import scipy.sparse
 import torch
 
 from msda_bench.sklearn import SRC, SRCRegressor
-
-BRIEF = {"epochs": 3, "hidden": (8,), "random_state": 0}
+from tests.sklearn.conftest import trained
 
 
 def spoiled(matrix, **parts):
@@ -35,8 +34,7 @@ def spoiled(matrix, **parts):
     ],
 )
 def test_unusable_rows_are_refused_by_fit_and_predict(change, said, rows):
-    fitted = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
-    for call in (lambda x: SRC(**BRIEF).fit(x, rows.y, rows.domain), fitted.predict):
+    for call in (lambda x: trained(SRC, rows, X=x), trained(SRC, rows).predict):
         with pytest.raises(ValueError, match=re.escape(said)):
             call(change(rows.X))
 
@@ -56,4 +54,4 @@ def test_unusable_rows_are_refused_by_fit_and_predict(change, said, rows):
 )
 def test_unusable_labels_are_refused(estimator, change, said, rows):
     with pytest.raises(ValueError, match=re.escape(said)):
-        estimator(**BRIEF).fit(rows.X, change(rows.y), rows.domain)
+        trained(estimator, rows, y=change(rows.y))

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from msda_bench.functional import reverse_gradient
-from msda_bench.testing import CONTRACTS, ComponentContract, PredictorContract, contract, examine, toy
+from msda_bench.testing import CONTRACTS, ComponentContract, PredictorContract, contract, toy
 from tests.engine.simulated import simulate
+from tests.own import broken
 from tests.testing import sins_of_inputs, sins_of_parts, sins_of_schemes
 from tests.testing.sins import Stacked, sins
 
@@ -35,15 +36,15 @@ def test_a_sin_is_caught_and_the_process_state_restored(sin):
 
 @pytest.mark.parametrize(("kept", "clause"), CLAUSES)
 def test_each_clause_is_the_only_one_broken_by_some_sin(kept, clause):
-    def broken(component):
-        found = [finding for finding in examine(component) if finding.outcome == "broken"]
+    def breaks(component):
+        found = broken(component)
         assert all(finding.reason and "\n" not in finding.reason for finding in found)
         return {finding.check for finding in found}
 
     sins = [
         sin.component for sin in SINS if isinstance(contract(sin.component), kept) and f"test_{sin.clause}" == clause
     ]
-    assert any(broken(sin) == {clause} for sin in reversed(sins))
+    assert any(breaks(sin) == {clause} for sin in reversed(sins))
 
 
 def test_a_component_that_declares_it_cannot_be_stacked_is_not():

@@ -131,7 +131,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "what"), FAULTS, ids=[f"{name} {what}" for name, _, what in FAULTS])
+@pytest.mark.parametrize(("name", "content", "what"), FAULTS)
 def test_faults_are_one_line_that_names_the_file_and_nothing_is_written(tmp_path, name, content, what):
     line = only_line(read, tmp_path, name, content)
     assert re.search(what, line)
@@ -286,7 +286,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("domain", "name", "change", "what"), WRONG, ids=[f"{one[1]} {one[3]}" for one in WRONG])
+@pytest.mark.parametrize(("domain", "name", "change", "what"), WRONG)
 def test_files_of_another_layout_are_reported_in_one_line(given, domain, name, change, what):
     arrays, folder = given
     savemat(folder / name, change(arrays[name]))

@@ -153,7 +153,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("arrays", "what"), FAULTS, ids=[what for _, what in FAULTS])
+@pytest.mark.parametrize(("arrays", "what"), FAULTS)
 def test_faults_are_reported_in_one_line(where, arrays, what):
     data = OfficeHome(sha256={"art": own(where, "art", **arrays)})
     line = only_line(data.load, "art", LocalFiles(where))

@@ -11,8 +11,8 @@ ALL = Recipe((0.5, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5)
 
 
 def pictures(count, height=40, width=40):
-    generator = torch.Generator().manual_seed(1)
-    coarse = torch.rand(count, 3, 5, 5, generator=generator)
+    torch.manual_seed(1)
+    coarse = torch.rand(count, 3, 5, 5)
     return torch.nn.functional.interpolate(coarse, (height, width), mode="bicubic").clamp(0, 1)
 
 

@@ -21,6 +21,7 @@ from msda_bench_builtin.datasets.images.decode import decode
 REMEDY = "; replace or remove them, then run the same command again: only what is missing is made"
 CROPPED = {"crop": 6, "scale": (0.7, 1.0), "flip": True, "jitter": 0.3, "grey": 0.1}
 COLOURS = {"cat": (250, 0, 0), "dog": (0, 250, 0), "owl": (0, 0, 250)}
+LABELS = [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def encoded(image, form="PNG", **options):
@@ -81,10 +82,14 @@ def read(folder, kind=ImageFolder, **options):
     return kind(**params), LocalFiles(Folders(folder.parent, folder.parent.parent / "cache"), kind.name, 1)
 
 
-def lines(folder, **options):
+def loaded(folder, domain="art", **options):
     data, files = read(folder, **options)
+    return data.load(domain, files)
+
+
+def lines(folder, **options):
     with pytest.raises(DataError) as caught:
-        data.load("art", files)
+        loaded(folder, **options)
     return caught.value.lines
 
 
@@ -93,7 +98,7 @@ def test_a_folder_keeps_the_contract_and_its_pixels_which_stay_memory_mapped(who
     keeps_contract(data, files)
     found = data.load("real_world", files)
     assert isinstance(found.x, np.memmap)
-    assert found.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert found.y.tolist() == LABELS
     assert found.x[::3, :, 4, 4].tolist() == [list(colour) for colour in COLOURS.values()]
     assert not set(CROPPED) & data.identity().keys()
     x, key = torch.from_numpy(found.x / np.float32(255)), torch.tensor([3, -4], dtype=torch.int32)
@@ -155,8 +160,7 @@ def test_unreadable_images_are_counted_by_kind_and_a_rerun_resumes(put, whole):
     kept = set(whole.parent.parent.glob("cache/derived/parts/*"))
     assert len(kept) == 2
     assert lines(whole) == expected
-    data, files = read(whole, without=tuple(f"art/dog/{name}" for name in BAD))
-    assert data.load("art", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert loaded(whole, without=tuple(f"art/dog/{name}" for name in BAD)).y.tolist() == LABELS
 
 
 def test_an_image_too_large_for_short_is_refused_before_it_takes_memory(put, whole):
@@ -166,8 +170,7 @@ def test_an_image_too_large_for_short_is_refused_before_it_takes_memory(put, who
     assert lines(whole, side=224, short=256) == (
         f"image_folder: art: larger than 50 megapixels while it is resized: 1 file: art/dog/thin.png{REMEDY}",
     )
-    data, files = read(whole, side=8, short=8)
-    assert data.load("art", files).x.shape == (10, 3, 8, 8)
+    assert loaded(whole, side=8, short=8).x.shape == (10, 3, 8, 8)
 
 
 def test_unusual_images_are_converted_correctly_and_named(put, whole, caplog):
@@ -178,8 +181,7 @@ def test_unusual_images_are_converted_correctly_and_named(put, whole, caplog):
         "art/owl/6.jpg": picture(77, mode="L", form="JPEG"),
         "art/owl/7.png": deep_colours(),
     })  # fmt: skip
-    data, files = read(whole)
-    found = data.load("art", files).x[-5:, :, 4, 4].tolist()
+    found = loaded(whole).x[-5:, :, 4, 4].tolist()
     assert found[1:] == [[0x80] * 3, [0, 0, 255], [77] * 3, [0x80, 0x10, 0x20]]
     assert max(found[0]) <= 1
     assert [message.removeprefix("image_folder: art: ") for message in caplog.messages] == [
@@ -221,7 +223,7 @@ def test_file_names_cannot_control_the_terminal(put, whole, caplog):
 def test_missing_classes_and_folders_in_another_case_are_named(put, whole, caplog):
     put({"Real World/OWL/9.png": picture(), "Real World/Owl/8.png": picture(), "art/t-shirt/1.png": picture()})
     data, files = read(whole, classes=4)
-    assert data.load("real_world", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
+    assert data.load("real_world", files).y.tolist() == [*LABELS, 2, 2]
     assert data.load("art", files).y.tolist()[-1] == 3
     assert not caplog.messages  # else every process that trains would repeat them
     data.prepare(files, data.domains)
@@ -237,16 +239,14 @@ def test_missing_classes_and_folders_in_another_case_are_named(put, whole, caplo
 def test_a_domain_may_be_a_link(whole, tmp_path):
     (whole / "art").rename(tmp_path / "elsewhere")
     (whole / "art").symlink_to(tmp_path / "elsewhere")
-    data, files = read(whole)
-    assert len(data.load("art", files).y) == 9
+    assert loaded(whole).y.tolist() == LABELS
 
 
 def test_lists_give_order_labels_and_official_test_and_name_missing_files(put, whole, caplog):
     names = ["Real World/cat/0.png 1\n", "Real World/owl/2.png 3\n", "Real World/dog/0.png 2\n"]
     put({"real_world_train.txt": "".join(names[:2]), "real_world_test.txt": names[2] + "\n"})
     options = {"kind": ImageList, "list": "{domain}_train.txt", "test_list": "{domain}_test.txt", "first_label": 1}
-    data, files = read(whole, **options)
-    found = data.load("real_world", files)
+    found = loaded(whole, "real_world", **options)
     assert (found.y.tolist(), found.test.tolist()) == ([0, 2, 1], [False, False, True])
     assert found.x[:, :, 4, 4].tolist() == [list(COLOURS[name]) for name in ("cat", "owl", "dog")]
     absent = "".join(f"art/cat/{number}.png 1\n" for number in range(2, 9))
@@ -292,8 +292,7 @@ def test_each_fault_of_a_list_has_its_own_remedy(put, whole, text, expected):
 
 def test_a_list_may_have_tabs_a_byte_order_mark_and_empty_lines(put, whole):
     put({"art.txt": "\ufeffart/cat/0.png\t0\r\n\r\nart/owl/0.png  2.0\r\n"})
-    data, files = read(whole, ImageList)
-    assert data.load("art", files).y.tolist() == [0, 2]
+    assert loaded(whole, kind=ImageList).y.tolist() == [0, 2]
 
 
 def test_images_are_counted_without_decoding(put, whole):
@@ -308,8 +307,7 @@ def test_images_are_counted_without_decoding(put, whole):
 
 def test_named_sets_have_their_layouts(put):
     folder = put({f"{domain}/images/c{place:02}/f.jpg": JPEG for domain in Office31().domains for place in range(31)})
-    data, files = read(folder, Office31)
-    assert data.load("webcam", files).y.tolist() == list(range(31))
+    assert loaded(folder, "webcam", kind=Office31).y.tolist() == list(range(31))
     lists = {f"txt/real_{part}.txt": "real/a b/1.jpg 327\n" for part in ("train", "test")}
     data, files = read(put({"real/a b/1.jpg": JPEG, **lists}), DomainNet)
     assert data.load("real", files).y.tolist() == [327, 327]

@@ -32,6 +32,13 @@ def fitted_rows(data, train):
     return {name: learned(name, rows.x) for name, rows in held.items()}
 
 
+def validated(folder, capsys, **params):
+    """What `validate` says of a suite of the table."""
+    data = {"file": "t.csv", "domain": "site", "label": "ill", **params}
+    assert main(["validate", suite(folder, "table", data)]) == 0
+    return capsys.readouterr().out
+
+
 def test_columns_become_numbers_and_validate_says_which(tmp_path, capsys):
     data = table(
         tmp_path,
@@ -40,9 +47,7 @@ def test_columns_become_numbers_and_validate_says_which(tmp_path, capsys):
         "b,1,100,2,?,,2000\nb,0,300,3,x,NA,2000\n",
         categories=("code",),
     )
-    params = {"domain": "site", "label": "ill", "categories": ["code"]}
-    assert main(["validate", suite(tmp_path, "table", {"file": "t.csv", **params})]) == 0
-    out = capsys.readouterr().out
+    out = validated(tmp_path, capsys, categories=["code"])
     assert "domains: a (4), b (2)" in out
     assert "numbers with missing values (median, and a column that says so): age" in out
     assert "code (3), sex (4)" in out
@@ -65,9 +70,7 @@ def test_filled_gaps_look_like_any_other_value(tmp_path, capsys):
     # The age, whether it is missing; f, m, missing, any other.
     assert x["a"].tolist() == [[1, 0, 1, 0, 0, 0], [3, 0, 1, 0, 0, 0], [3, 0, 1, 0, 0, 0], [5, 0, 0, 1, 0, 0]]
     assert x["b"].tolist() == [[3, 0, 1, 0, 0, 0], [9, 0, 1, 0, 0, 0]]
-    params = {"domain": "site", "label": "ill", "gaps": "fill"}
-    assert main(["validate", suite(tmp_path, "table", {"file": "t.csv", **params})]) == 0
-    assert "numbers with missing values (median): age" in capsys.readouterr().out
+    assert "numbers with missing values (median): age" in validated(tmp_path, capsys, gaps="fill")
 
 
 @pytest.mark.parametrize(

@@ -207,14 +207,14 @@ def test_bad_content_is_one_line(dataset, content, params, says, tmp_path, capsy
     assert says in refusal(capsys, suite(tmp_path, dataset, {"file": name, **names, **params}))
 
 
-@pytest.mark.parametrize(("make", "says"), PARQUET, ids=range(len(PARQUET)))
+@pytest.mark.parametrize(("make", "says"), PARQUET)
 def test_a_bad_parquet_file_is_one_line(make, says, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     (tmp_path / "mine.parquet").write_bytes(make())
     assert says in refusal(capsys, suite(tmp_path, "table", {"file": "mine.parquet", **TABLE}))
 
 
-@pytest.mark.parametrize(("name", "make", "says"), PLACES, ids=[says for *_, says in PLACES])
+@pytest.mark.parametrize(("name", "make", "says"), PLACES)
 def test_a_file_that_is_none_is_one_line(name, make, says, tmp_path, capsys):
     make(tmp_path / name)
     assert says in refusal(capsys, suite(tmp_path, "table", {"file": name, **TABLE}))

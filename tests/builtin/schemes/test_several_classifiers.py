@@ -9,18 +9,18 @@ from torch import nn
 
 from msda_bench.api import PluginError, Sizes, Stage
 from msda_bench_builtin.schemes import BestSingle, Ensemble, M3sda, Mcd, Mfsan, Simpal
-from tests.builtin.formulas import B, K, SmallRun, takes
+from tests.builtin.formulas import B, K, SmallRun, mmd, moment_distance, takes
+
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def model(run, i):
-    """A source's features and predictor."""
-    parts = run.modules if i == 0 else run.modules["critic"][i - 1]
-    return parts["features"], parts["predictor"]
+    """A source's features and predictor, by name."""
+    return run.modules if i == 0 else run.modules["critic"][i - 1]
 
 
 def answer(run, i, x):
-    features, predictor = model(run, i)
-    return predictor(features(x))
+    return model(run, i)["predictor"](model(run, i)["features"](x))
 
 
 def loss(run, i, source):
@@ -40,12 +40,13 @@ def logits(run, domain):
     return [head(run.domain(domain)) for head in run.modules["critic"].of]
 
 
-@pytest.mark.parametrize("scheme", [Ensemble(), BestSingle()], ids=lambda one: one.name)
+@pytest.mark.parametrize("scheme", [Ensemble(), BestSingle()])
 def test_each_model_learns_only_from_its_own_source(scheme):
     run = SmallRun(scheme)
     risks = [loss(run, i, i) for i in range(K)]
     takes(run, sum(risks), risks=risks)
-    first, *others = [torch.cat([w.flatten() for part in model(run, i) for w in part.parameters()]) for i in range(K)]
+    parts = [(model(run, i)["features"], model(run, i)["predictor"]) for i in range(K)]
+    first, *others = [nn.utils.parameters_to_vector(nn.ModuleList(of).parameters()) for of in parts]
     assert not any(other.eq(first).any() for other in others)
 
 
@@ -56,21 +57,20 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", ANSWERS)
 def test_probabilities_are_averaged(kind):
     run = SmallRun(kind())
-    features, outputs = run.scheme.predict(run.parts, run.x[-B:], run.batch.carried)
+    features, outputs = run.predict(run.x[-B:])
     assert torch.allclose(outputs.exp(), sum(one.softmax(1) for one in ANSWERS[kind](run)) / K)
-    all_features = [model(run, i)[0](run.x[-B:]) for i in range(K)] if kind is Ensemble else [run.domain(K)]
+    all_features = [model(run, i)["features"](run.x[-B:]) for i in range(K)] if kind is Ensemble else [run.domain(K)]
     assert torch.allclose(features, torch.cat(all_features, 1))
 
 
 def test_regression_outputs_are_averaged_directly():
     run = SmallRun(Ensemble())
     for i in range(K):
-        parts = run.modules if i == 0 else run.modules["critic"][i - 1]
-        parts["predictor"] = nn.Linear(5, 1).double()
-    _, outputs = run.scheme.predict(run.parts, run.x, run.batch.carried)
+        model(run, i)["predictor"] = nn.Linear(5, 1)
+    _, outputs = run.predict(run.x)
     assert torch.allclose(outputs, sum(answer(run, i, run.x) for i in range(K)) / K)
 
 
@@ -93,9 +93,9 @@ def test_the_best_single_is_best_on_the_other_sources():
     taken = run.step()
     assert taken.weights.tolist() == [float(i == best) for i in range(K)]
     assert taken.gaps.tolist() == pytest.approx([0.19 * one for one in others])
-    features, outputs = run.scheme.predict(run.parts, run.x, run.batch.carried)
+    features, outputs = run.predict(run.x)
     assert torch.allclose(outputs, answer(run, best, run.x))
-    assert torch.allclose(features, model(run, best)[0](run.x))
+    assert torch.allclose(features, model(run, best)["features"](run.x))
 
 
 def test_the_best_single_makes_the_fewest_errors_and_of_equal_ones_has_the_least_loss():
@@ -104,7 +104,7 @@ def test_the_best_single_makes_the_fewest_errors_and_of_equal_ones_has_the_least
     run.y.zero_()
     run.y[:, 0] = 2  # one of four examples of each source
     for i, biases in enumerate(([0.0, 0.1, 0.0], [5.0, 0.0, 0.0], [9.0, 0.0, 0.0])):
-        _, predictor = model(run, i)
+        predictor = model(run, i)["predictor"]
         with torch.no_grad():
             predictor.weight.zero_()
             predictor.bias.copy_(torch.tensor(biases))
@@ -113,27 +113,13 @@ def test_the_best_single_makes_the_fewest_errors_and_of_equal_ones_has_the_least
     run.carry(follow(run))
     assert run.batch.carried["shares"].tolist() == [0.0, 1.0, 0.0]
     assert run.step().gaps.tolist() == pytest.approx([0.1, 0.025, 0.025])
-    by_loss = follow(run, BestSingle(by="loss"), {"elsewhere": torch.zeros(K).double()})
+    by_loss = follow(run, BestSingle(by="loss"), {"elsewhere": torch.zeros(K)})
     assert by_loss["shares"].tolist() == [1.0, 0.0, 0.0]
 
 
 def test_regression_chooses_by_loss():
     carried = BestSingle().carry(SmallRun(BestSingle()).parts, Sizes((4, 4), 4, 5, 1), Stage("all"))
     assert set(carried) == {"elsewhere", "shares"}
-
-
-def mmd(one, other, kernels):
-    """The authors' estimate, pair by pair: the sum of Gaussian kernels, with bandwidths around the mean distance."""
-    rows = [*one, *other]
-    squares = [[((x - y) ** 2).sum() for y in rows] for x in rows]
-    n = len(rows)
-    width = sum(value for line in squares for value in line).detach() / (n * n - n) / 2 ** (kernels // 2)
-    total = torch.zeros(())
-    for i in range(n):
-        for j in range(n):
-            sign = 1 if (i < len(one)) == (j < len(one)) else -1
-            total = total + sign * sum(torch.exp(-squares[i][j] / (width * 2**e)) for e in range(kernels))
-    return total / len(one) ** 2
 
 
 def terms(run):
@@ -209,21 +195,6 @@ def test_the_target_is_learned_from_agreed_labels():
 
 
 HEADS = ("predictor", "critic")
-
-
-def moment_distance(one, other, orders, *, centred):
-    """One order and one feature at a time."""
-    total = torch.zeros((), dtype=torch.float64)
-    for order in range(1, orders + 1):
-        squares = torch.zeros((), dtype=torch.float64)
-        for feature in range(one.shape[1]):
-            columns = [domain[:, feature] for domain in (one, other)]
-            if centred and order > 1:
-                columns = [column - column.mean() for column in columns]
-            first, second = [sum(value**order for value in column) / B for column in columns]
-            squares = squares + (first - second) ** 2
-        total = total + squares.sqrt()
-    return total
 
 
 def moments(run, scheme):

@@ -31,7 +31,7 @@ def row(adapter, estimator="logistic_regression", **more):
     return {"scheme": {"skada": {"adapter": adapter, "estimator": estimator, **more}}}
 
 
-def written(folder, *, classes):
+def written(folder, *, classes=True):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(len(DOMAINS) * ROWS, 4)).astype(np.float32)
     domain = np.repeat(DOMAINS, ROWS)
@@ -42,11 +42,17 @@ def written(folder, *, classes):
     return x, y
 
 
-def test_a_row_is_skadas_pipeline_on_the_rows_of_every_method(tmp_path):
-    x, y = written(tmp_path, classes=True)
-    methods = {"SRC": {"scheme": "pooled"}, "CORAL": row("CORAL"), "Multi": row("MultiLinearMongeAlignment")}
+def mine(folder, methods, *, classes=True, **changes):
+    """The path of a suite of these methods, beside its data."""
+    written(folder, classes=classes)
     data = {"file": "t.npz", "train": 40, "standardise": "none"}
-    runs = results(suite(tmp_path, "arrays", data, targets=["t"], seeds=[SEED], methods=methods))
+    return suite(folder, "arrays", data, targets=["t"], seeds=[SEED], methods=methods, **changes)
+
+
+def test_a_row_is_skadas_pipeline_on_the_rows_of_every_method(tmp_path):
+    methods = {"SRC": {"scheme": "pooled"}, "CORAL": row("CORAL"), "Multi": row("MultiLinearMongeAlignment")}
+    runs = results(mine(tmp_path, methods))
+    x, y = written(tmp_path)
     chosen = split(Arrays(train=40), "t", EMPTY, seed=SEED)
     places = [chosen[name].train + ROWS * number for number, name in enumerate(DOMAINS)]
     train, test = np.concatenate(places), chosen["t"].test + 2 * ROWS
@@ -68,9 +74,8 @@ def test_every_adapter_keeps_the_contract(adapter):
 
 
 def test_what_is_not_finite_is_a_run_that_diverged_with_its_reason(tmp_path):
-    written(tmp_path, classes=False)
     methods = {"OT": row("EntropicOTMapping", "ridge"), "none": row("none", "ridge")}
-    path = suite(tmp_path, "arrays", {"file": "t.npz", "train": 40}, targets=["t"], methods=methods)
+    path = mine(tmp_path, methods, classes=False)
     assert main(["run", path, "--out", str(tmp_path / "out"), "--executor", "inline"]) == 1
     runs = mb.load_results(tmp_path / "out" / "mine").set_index("method")
     assert runs.loc["OT", "status"] == "diverged"
@@ -94,11 +99,9 @@ def test_labels_are_propagated_by_a_whole_plan_whatever_the_order_of_rows():
 
 
 def test_a_probability_of_0_does_not_stop_jdot(tmp_path):
-    written(tmp_path, classes=True)
-    method = row("JDOT", {"random_forest": {"n_estimators": 10}})
-    path = suite(tmp_path, "arrays", {"file": "t.npz", "train": 40}, targets=["t"], methods={"J": method})
-    assert results(path).loc[0, "n_correct"] > 0
-    assert results(path).loc[0, "status"] == "ok"
+    runs = results(mine(tmp_path, {"J": row("JDOT", {"random_forest": {"n_estimators": 10}})}))
+    assert runs.loc[0, "n_correct"] > 0
+    assert runs.loc[0, "status"] == "ok"
 
 
 def test_weights_are_of_the_target_over_the_sources():
@@ -129,17 +132,12 @@ def test_weights_are_of_the_target_over_the_sources():
     ],
 )
 def test_a_row_that_cannot_be_gets_one_line(adapter, estimator, says, tmp_path, capsys):
-    written(tmp_path, classes=True)
-    methods = {"SRC": {"scheme": "pooled"}, "theirs": row(adapter, estimator)}
-    assert says in refusal(capsys, suite(tmp_path, "arrays", {"file": "t.npz", "train": 40}, methods=methods))
+    assert says in refusal(capsys, mine(tmp_path, {"SRC": {"scheme": "pooled"}, "theirs": row(adapter, estimator)}))
 
 
 def test_adapters_and_their_parameters_are_searched(tmp_path):
-    written(tmp_path, classes=True)
     method = row("CORAL") | {"search": {"scheme.skada.adapter": ["CORAL", {"CORAL": {"reg": 0.5}}, {"none": None}]}}
-    data = {"file": "t.npz", "train": 40}
     select = {"how": "grid", "budget": 3, "by": "source_accuracy"}
-    path = suite(tmp_path, "arrays", data, targets=["t"], methods={"mine": method}, select=select)
-    runs = results(path)
+    runs = results(mine(tmp_path, {"mine": method}, select=select))
     assert len(runs) == 3
     assert runs["n_correct"].nunique() > 1

@@ -19,17 +19,19 @@ from tests.builtin.formulas import CLASSES, B, D, K, SmallRun, same_gradient, ta
 from tests.builtin.suites import loaded
 from tests.own import suite
 
+pytestmark = pytest.mark.usefixtures("double")
+
 
 def clouds(seed, n=40, width=6, classes=4):
     """Features in clouds, and logits that are right for most; the last class is the second guess in one cloud."""
-    generator = torch.Generator().manual_seed(seed)
-    kinds = torch.randint(0, classes - 1, (n,), generator=generator)
-    means = 3 * torch.randn(classes, width, generator=generator)
-    features = means[kinds] + torch.randn(n, width, generator=generator)
-    outputs = 2 * nn.functional.one_hot(kinds, classes) + torch.randn(n, classes, generator=generator)
+    torch.manual_seed(seed)
+    kinds = torch.randint(0, classes - 1, (n,))
+    means = 3 * torch.randn(classes, width)
+    features = means[kinds] + torch.randn(n, width)
+    outputs = 2 * nn.functional.one_hot(kinds, classes) + torch.randn(n, classes)
     outputs[:, -1] = -5
     outputs[kinds == 0, -1] = outputs[kinds == 0].amax(1) - 0.1
-    return features.double(), outputs.double()
+    return features, outputs
 
 
 def with_one(features):
@@ -58,7 +60,7 @@ def test_pseudo_labels_belong_to_the_nearest_centre(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_joint_labels_belong_to_the_nearest_summed_centre(seed):
     each = [clouds(seed), clouds(seed + 100)]
-    alpha = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    alpha = torch.tensor([0.3, 0.7])
     rows, middles, there = np.zeros((40, 7)), np.zeros((4, 7)), set()
     for (features, outputs), weight in zip(each, alpha.tolist(), strict=True):
         own = with_one(features)
@@ -85,7 +87,6 @@ def network(run, i, x):
         (Aad(adapt=2.0), ("features", "predictor"), ("features", "predictor")),
         (Decision(), ("features", "predictor", "critic"), ("features", "critic")),
     ],
-    ids=("shot", "aad", "decision"),
 )
 def test_each_network_learns_its_sources_with_smoothed_labels(scheme, first, second):
     """A tenth of each label is spread evenly over the three classes. DECISION alone has a network for each source."""
@@ -103,10 +104,10 @@ def test_each_network_learns_its_sources_with_smoothed_labels(scheme, first, sec
     takes(run, sum(smoothed), risks=[nn.functional.cross_entropy(of, run.y[i]) for i, of in enumerate(outputs)])
 
 
-@pytest.mark.parametrize("scheme", [Shot(), Decision()], ids=lambda one: one.name)
+@pytest.mark.parametrize("scheme", [Shot(), Decision()])
 def test_on_the_target_it_maximises_information_and_learns_pseudo_labels(scheme):
     run = SmallRun(scheme)
-    alpha = torch.ones(1).double()
+    alpha = torch.ones(1)
     if isinstance(scheme, Decision):
         with torch.no_grad():
             run.modules["critic"]["weights"].w.copy_(torch.tensor([0.5, -1.0, 2.0]))
@@ -133,7 +134,7 @@ def test_on_the_target_it_maximises_information_and_learns_pseudo_labels(scheme)
 
 def test_decision_predicts_with_the_weighted_networks():
     run = SmallRun(Decision())
-    features, outputs = run.scheme.predict(run.parts, run.x, {})
+    features, outputs = run.predict(run.x)
     each = [network(run, i, run.x) for i in range(K)]
     assert torch.allclose(features, torch.cat([own for own, _ in each], 1))
     assert torch.allclose(outputs, sum(answers for _, answers in each) / K)
@@ -152,7 +153,7 @@ def test_aad_is_attracted_by_neighbours_and_disperses_the_batch():
     for row, own, answer in zip(rows, features.detach(), p.detach(), strict=True):
         assert not torch.allclose(scores[row], answer)
         bank[row], scores[row] = own / own.norm(), answer
-    loss = torch.zeros(())
+    loss = 0.0
     for i, row in enumerate(rows):
         far = cdist(features[i : i + 1].detach().numpy(), bank.numpy(), "cosine")[0]
         nearest = [j for j in np.argsort(far) if j != row][:2]
@@ -189,8 +190,8 @@ def one_vote(answers, gate):
 
 @pytest.mark.parametrize("gate", [0.0, 0.6])
 def test_the_vote_and_each_subsets_quality_equal_plain_loops(gate):
-    generator = torch.Generator().manual_seed(4)
-    knowledge = torch.softmax(3 * torch.randn(K, 9, CLASSES, dtype=torch.float64, generator=generator), -1)
+    torch.manual_seed(4)
+    knowledge = torch.softmax(3 * torch.randn(K, 9, CLASSES), -1)
     consensus, passed, qualities = vote(knowledge, gate)
     for place in range(9):
         answers = knowledge[:, place].tolist()
@@ -204,7 +205,7 @@ def test_the_vote_and_each_subsets_quality_equal_plain_loops(gate):
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_consensus_focus_equals_the_mean_over_all_orders(k):
-    values = torch.rand(2**k, dtype=torch.float64, generator=torch.Generator().manual_seed(k))
+    values = torch.rand(2**k, generator=torch.Generator().manual_seed(k))
     rows = {chosen: row for row, chosen in enumerate(product((0, 1), repeat=k))}
     gains = [[] for _ in range(k)]
     for order in permutations(range(k)):
@@ -234,7 +235,7 @@ def test_each_model_learns_from_its_own_labels():
     consensus, _, _ = vote(torch.softmax(torch.stack(local)[:, K * B :], -1), 0.0)
     first, second = split_key(run.batch.key, torch.arange(2, dtype=torch.int32)).unbind()
     share, others = float(uniform(first, (3,)).median()), uniform(second, (B,)).argsort().tolist()
-    total = torch.zeros((), dtype=torch.float64)
+    total = 0.0
     for place, other in enumerate(others):
         mixed = share * target[place] + (1 - share) * target[other]
         logs = torch.log_softmax(run.modules["predictor"](run.modules["features"](mixed)), -1)
@@ -255,24 +256,24 @@ def test_an_epoch_ends_with_the_average_that_is_tested():
     run = SmallRun(Kd3a(gate=0.0, gate_end=0.0, mixup=False))
     assert run.batch.carried["alpha"].tolist() == [1 / (K + 1)] * (K + 1)
     for epoch in range(2):
-        before, sums = run.batch.carried["alpha"], torch.zeros(K, dtype=torch.float64)
+        before, sums = run.batch.carried["alpha"], torch.zeros(K)
         for _ in range(3):
             step = run.step()
             sums += step.carried["focus"] - run.batch.carried["focus"]
             run.descend(0.3)
             run.carry(step.carried)
         assert int(run.batch.carried["seen"]) == 3 * B
-        now = torch.cat([(1 - 1 / (K + 1)) * sums / sums.sum(), torch.tensor([1 / (K + 1)]).double()])
+        now = torch.cat([(1 - 1 / (K + 1)) * sums / sums.sum(), torch.tensor([1 / (K + 1)])])
         alpha = 0.9 * before + 0.1 * now if epoch else now
         apart = extractors(run)
         assert not torch.allclose(apart[0], apart[1])
-        features, _ = run.scheme.predict(run.parts, run.x, run.batch.carried)
+        features, _ = run.predict(run.x)
         nothing = TargetPass(torch.zeros(B, D), torch.zeros(B, CLASSES), run.batch.key)
         run.carry(run.scheme.at_epoch(run.parts, nothing, run.batch.carried, run.stage))
         assert torch.allclose(run.batch.carried["alpha"], alpha)
         mean = sum(float(share) * one for share, one in zip(alpha, apart, strict=True))
         assert all(torch.allclose(one, mean) for one in extractors(run))
-        assert torch.allclose(features, run.scheme.predict(run.parts, run.x, run.batch.carried)[0])
+        assert torch.allclose(features, run.predict(run.x)[0])
 
 
 def test_too_many_sources_for_all_subsets_are_refused():

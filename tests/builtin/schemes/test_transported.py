@@ -20,6 +20,8 @@ from msda_bench_builtin.schemes.wjdot import exact_transport
 from tests.builtin.formulas import B, K, SmallRun, same_gradient, takes
 from tests.own import refusal, suite
 
+pytestmark = pytest.mark.usefixtures("double")
+
 TASK = Task("classification", 4)  # no example of the class 2
 CENTRES = {0: (0, 0), 1: (4, 0), 3: (0, 5)}
 
@@ -36,11 +38,16 @@ SOURCES = [domain({0: 12, 1: 8, 3: 10}, 0.0, 1), domain({0: 5, 1: 14, 3: 6}, 0.8
 TARGET, TRUTH = domain({0: 4, 1: 4, 3: 32}, 1.2, 3)
 
 
-def answers(scheme, sources, rows):
-    """Probabilities of a fitted scheme."""
+def fit_data(sources, unit=1.0):
+    """Sources, and the target without labels."""
     xs, ys = zip(*sources, strict=True)
     groups = np.repeat(np.arange(len(xs)), [len(y) for y in ys])
-    return np.exp(scheme.fit(FitData(np.concatenate(xs), np.concatenate(ys), groups, TARGET), TASK, 0)(rows))
+    return FitData(unit * np.concatenate(xs), np.concatenate(ys), groups, unit * TARGET)
+
+
+def answers(scheme, sources, rows):
+    """Probabilities of a fitted scheme."""
+    return np.exp(scheme.fit(fit_data(sources), TASK, 0)(rows))
 
 
 def test_jcpot_propagates_labels_by_the_plans_of_pots_class():
@@ -100,15 +107,15 @@ def exact(cost, weights):
 )
 def test_the_exact_plan_its_marginals_and_alphas_gradient_are_pots(alpha, unique):
     """At 3 x 32 and 32 examples; where several gradients are right, as at equal weights, it is one of them."""
-    generator = torch.Generator().manual_seed(5)
-    labels = torch.randint(0, 4, (96,), generator=generator)
-    source = torch.randn(96, 8, dtype=torch.float64, generator=generator) + labels[:, None]
-    probabilities = torch.softmax(2 * torch.randn(32, 4, dtype=torch.float64, generator=generator), 1)
-    target = torch.randn(32, 8, dtype=torch.float64, generator=generator) + 2
+    torch.manual_seed(5)
+    labels = torch.randint(0, 4, (96,))
+    source = torch.randn(96, 8) + labels[:, None]
+    probabilities = torch.softmax(2 * torch.randn(32, 4), 1)
+    target = torch.randn(32, 8) + 2
     squares = torch.cdist(source, target).square()
     cost = squares / squares.mean() - probabilities.log()[:, labels].T
-    shares = torch.eye(3, dtype=torch.float64).repeat_interleave(32, 0) / 32
-    given = torch.tensor(alpha, dtype=torch.float64)
+    shares = torch.eye(3).repeat_interleave(32, 0) / 32
+    given = torch.tensor(alpha)
 
     def least(weights):
         return float(ot.emd2((shares @ weights).numpy(), np.full(32, 1 / 32), cost.numpy()))
@@ -116,10 +123,10 @@ def test_the_exact_plan_its_marginals_and_alphas_gradient_are_pots(alpha, unique
     plan, potentials = exact_transport(cost, shares @ given)
     assert float((plan * cost).sum()) == pytest.approx(least(given), rel=1e-12)
     assert torch.allclose(plan.sum(1), shares @ given)
-    assert torch.allclose(plan.sum(0), torch.full((32,), 1 / 32, dtype=torch.float64))
+    assert torch.allclose(plan.sum(0), torch.full((32,), 1 / 32))
     assert int((plan > 0).sum()) < 96 + 32
     gradient = potentials @ shares
-    for towards in (*torch.eye(3, dtype=torch.float64), torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)):
+    for towards in (*torch.eye(3), torch.tensor([0.2, 0.5, 0.3])):
         for step in (1.0, 0.1, 1e-3):  # the cost is convex in alpha
             at = given + step * (towards - given)
             assert least(at) >= least(given) + float(gradient @ (at - given)) - 1e-12
@@ -160,7 +167,7 @@ INSIDE, EDGE = (0.5123, 0.1951, 0.2926), (0.7, 0.3, 0.0)
     [(EXACT, INSIDE, 1e-8), (EXACT, EDGE, 1e-8), (ENTROPIC, INSIDE, 5e-3), (ENTROPIC, EDGE, 2e-2)],
 )
 def test_the_predictor_follows_the_plan_and_alpha_the_potentials(scheme, weights, close):
-    alpha = torch.tensor(weights, dtype=torch.float64)
+    alpha = torch.tensor(weights)
     run = transporting(scheme, alpha)
     step, cost = run.step(), cost_of(run, 0.7)
     value, plan = exact(cost.detach(), (alpha / B).repeat_interleave(B))
@@ -172,11 +179,11 @@ def test_the_predictor_follows_the_plan_and_alpha_the_potentials(scheme, weights
     def least(weights):
         return exact(cost.detach(), (weights / B).repeat_interleave(B))[0]
 
-    for towards in torch.eye(K, dtype=torch.float64) - alpha:  # the cost is convex in alpha, also where one is 0
+    for towards in torch.eye(K) - alpha:  # the cost is convex in alpha, also where one is 0
         assert least(alpha + 0.1 * towards) >= value + 0.1 * float(step.gaps @ towards) - 4 * close
     if not alpha.all():
         return
-    steps = 1e-3 * (torch.eye(K, dtype=torch.float64) - 1 / K)
+    steps = 1e-3 * (torch.eye(K) - 1 / K)
     gradient = [(least(alpha + along) - least(alpha - along)) / 2e-3 for along in steps]
     assert step.gaps.tolist() == pytest.approx(gradient, abs=4 * close)
     plain = alpha - 0.5 * step.gaps  # all of it inside the simplex here, so the projection is the identity
@@ -230,10 +237,7 @@ def test_the_barycentre_of_wbt_does_not_depend_on_the_unit(monkeypatch):
         transported.LogisticRegression, "fit", lambda self, rows, *rest: moved.append(rows.x) or fit(self, rows, *rest)
     )
     for unit in (1.0, 1e-4):
-        xs, ys = zip(*SOURCES, strict=True)
-        groups = np.repeat(np.arange(len(xs)), [len(y) for y in ys])
-        rows = FitData(unit * np.concatenate(xs), np.concatenate(ys), groups, unit * TARGET)
-        Wbt(reg=0.05).fit(rows, TASK, 0)
+        Wbt(reg=0.05).fit(fit_data(SOURCES, unit), TASK, 0)
     np.testing.assert_allclose(moved[1] / 1e-4, moved[0], atol=1e-3)
 
 
