@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 import pandas as pd
 
 from msda_bench.component.task import MetricInfo
 from msda_bench.errors import StoreError
 from msda_bench.results.chance import BesideChance
 from msda_bench.results.decision import INCOMPLETE, PairedComparison, pairs_of_mean
+from msda_bench.results.differences import needed_pairs
 from msda_bench.results.leaderboard import Row, by_rank, rows_of_mean
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import ok_runs, results_of
 from msda_bench.results.scores import ScoreTable
 from msda_bench.results.small import averaged_targets
 from msda_bench.results.words import counted, first_of, name_of
@@ -128,7 +128,7 @@ def _obstacle(
 
 def _unranked(experiment: Experiment, runs: pd.DataFrame) -> tuple[str, str]:
     """Why no method is ranked, and what would change that."""
-    tests = runs.loc[(runs["status"] == "ok").to_numpy(), "n_test"]
+    tests = ok_runs(runs)["n_test"]
     if len(tests) and (tests == 0).all():
         where = first_of(map(name_of, experiment.targets))
         rehearse = "compare the methods on the domains that have labels (`data identify ... --unlabelled drop`)"
@@ -143,7 +143,7 @@ def _few_seeds(experiment: Experiment, pairs: Sequence[PairedComparison]) -> tup
     if any(pair.reason == INCOMPLETE for pair in pairs):
         return "runs are missing, and the others are too few for a test", "run the suite again"
     tests = max(pair.n_family for pair in pairs)
-    needed = 1 + math.ceil(math.log2(tests / experiment.alpha))
+    needed = needed_pairs(tests, experiment.alpha)
     paired = max(pair.n_paired for pair in pairs)
     if paired >= needed:
         return "too many runs of a seed have equal scores to show a difference", "take more seeds, or more test rows"
@@ -195,11 +195,10 @@ def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> 
 
 def _medians(runs: pd.DataFrame, column: str) -> dict[str, float]:
     """The median of a column over the runs of each method that are ok, without missing values."""
-    values = runs[column].to_numpy(float, na_value=math.nan)
-    is_known = (runs["status"] == "ok").to_numpy(dtype=bool) & ~np.isnan(values)
+    known = ok_runs(runs)[["method", column]].dropna()
     by_method: dict[str, list[float]] = {}
-    for name, value in zip(runs["method"][is_known].tolist(), values[is_known].tolist(), strict=True):
-        by_method.setdefault(name, []).append(value)
+    for name, value in known.itertuples(index=False):
+        by_method.setdefault(name, []).append(float(value))
     return {name: median(found) for name, found in by_method.items()}
 
 

@@ -18,7 +18,15 @@ from msda_bench.results.argument_checks import FrameSchema, argument
 from msda_bench.results.load import VALIDATOR, VERSION, read_records, recorded_rows
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.model_selection import Choices, choices_of, chosen_on_tuning_seeds, select
-from msda_bench.results.runs import Results, ResultsFrame, known_results, results_of, with_results
+from msda_bench.results.runs import (
+    Results,
+    ResultsFrame,
+    are_ok,
+    known_results,
+    recorded_runs,
+    results_of,
+    with_results,
+)
 from msda_bench.store import Record, Store
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedRun
@@ -107,7 +115,7 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
             yield f"has other values than numbers in {name!r}"
     if not {*runs["status"].unique()} <= {"ok", *PROBLEMS}:
         yield "has an unknown status"
-    keys = runs.loc[(runs["status"] != "missing").to_numpy(), "key"]
+    keys = recorded_runs(runs)["key"]
     if not all(isinstance(key, str) for key in keys):
         yield "has a run without its key"
 
@@ -273,7 +281,7 @@ def default_scores(runs: pd.DataFrame) -> Any:
     tests, correct, error = (runs[name].to_numpy("float64", na_value=np.nan) for name in counts)
     classifies = (runs["task"] == "classification").to_numpy()
     regresses = (runs["task"] == "regression").to_numpy()
-    ok = (runs["status"] == "ok").to_numpy()
+    ok = are_ok(runs)
     right = np.isnan(error) & (correct >= 0) & (correct <= tests)
     near = np.isnan(correct) & (error >= 0) & regresses
     unlabelled = (tests == 0) & np.isnan(correct) & np.isnan(error)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from msda_bench.errors import StoreError
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import recorded_runs, results_of
 from msda_bench.store import Record, Store
 from msda_bench.store.codec import Provenance, RecordSummary
 from msda_bench.store.record import Counts
@@ -174,7 +174,7 @@ def tested_classes(runs: pd.DataFrame) -> dict[tuple[str, int], dict[int, int]]:
 def _recorded(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
     """The label of each row that has a record, with the key of the record and its store."""
     results = results_of(runs)
-    recorded = runs[(runs["status"] != "missing").to_numpy()]
+    recorded = recorded_runs(runs)
     folders = [results.folder] * len(recorded)
     if "folder" in recorded:
         folders = recorded["folder"].tolist()

@@ -17,7 +17,7 @@ from msda_bench.component.task import MetricInfo
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.plugin_errors import package_of, plugin_errors
 from msda_bench.results.load import kept_predictions, read_records
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import ok_runs, results_of
 from msda_bench.store import Store
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_METRICS, Experiment, Plan
@@ -126,8 +126,7 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
         BenchError: there are ok runs, but none has a value.
     """
     columns = [f"{METRIC}{_parsed(name)[0]}" for name in names]
-    ok = runs[(runs["status"] == "ok").to_numpy()]
-    values = ok.reindex(columns=columns)
+    values = ok_runs(runs).reindex(columns=columns)
     if not names or values.empty or values.notna().to_numpy().any():
         return
     results = results_of(runs)
@@ -148,7 +147,7 @@ def _values(rows: pd.DataFrame, measures: Sequence[MetricInfo]) -> pd.DataFrame:
     if not rest:
         return values
     metric = functools.cache(lambda place: _metric(rest[place]))
-    for row, record, store in read_records(rows[(rows["status"] == "ok").to_numpy()]):
+    for row, record, store in read_records(ok_runs(rows)):
         for place, measure in enumerate(rest):
             value = _stored(measure, record) if measure.stored else None
             if value is None:

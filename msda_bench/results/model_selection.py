@@ -20,7 +20,7 @@ import pandas as pd
 from msda_bench.errors import BenchError
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.load import VALIDATOR
-from msda_bench.results.runs import ResultsFrame, results_of, with_results
+from msda_bench.results.runs import ResultsFrame, ok_runs, results_of, with_results
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, Search, Tuning, parts_of
 
@@ -264,7 +264,7 @@ class Candidates:
                 rows += [row for row, lost in self.shown(table, method, ORACLE).items() if not lost]
         runs = self.runs[["method", "target", "seed", "status", "score", "n_test"]].iloc[rows]
         counted = averaged_targets(table.targets, small_tests(runs))
-        runs = runs[(runs["status"] == "ok") & runs["target"].isin(counted)].astype({"method": object})
+        runs = ok_runs(runs[runs["target"].isin(counted)]).astype({"method": object})
         scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
         if not {reference, baseline} <= {*scores.columns.get_level_values("method")}:
             return None

@@ -19,7 +19,7 @@ from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.model_selection import Candidates, candidates_of, select
 from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import Line
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import are_ok, ok_runs, results_of
 from msda_bench.results.scores import ScoreTable, score_tables
 from msda_bench.results.small import small_tests, small_tests_notes
 from msda_bench.results.words import first_of, spans
@@ -161,12 +161,12 @@ def is_whole(runs: pd.DataFrame) -> bool:
 
 def all_ok(selected: pd.DataFrame) -> bool:
     """Whether every run is ok, and no metric or validator raised."""
-    return bool((selected["status"] == "ok").all()) and not scorers_raised(selected)
+    return bool(are_ok(selected).all()) and not scorers_raised(selected)
 
 
 def scorers_raised(selected: pd.DataFrame) -> bool:
     """Whether a metric or a validator raised an exception in a run that is ok."""
-    messages = selected["message"].where(selected["status"] == "ok").dropna()
+    messages = ok_runs(selected)["message"].dropna()
     return bool(messages.astype(str).str.contains(_RAISED, regex=False).any())
 
 
@@ -292,7 +292,7 @@ def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _unscored(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs that are ok without a score of the experiment's metric, or of a validator."""
-    ok = recorded[recorded["status"] == "ok"]
+    ok = ok_runs(recorded)
     without = ok[ok["score"].isna() & ok["message"].isna()]
     if experiment.metric is not None and len(without):
         measure = experiment.measure
@@ -357,7 +357,8 @@ def _with_runs(groups: Iterable[tuple[str, pd.DataFrame]], recorded: pd.DataFram
 def _steps(rows: pd.DataFrame) -> Iterator[str]:
     """Notes methods that took different numbers of training steps per run at a target."""
     # A method that is fitted at once has a note of its own, and a run that diverged stopped early.
-    taken = rows[(rows["steps"] > 0) & (rows["status"] == "ok")]
+    ok = ok_runs(rows)
+    taken = ok[(ok["steps"] > 0).to_numpy(dtype=bool, na_value=False)]
     # Source sizes differ between targets, and with them the steps; only differences within a target count.
     numbers = taken.groupby("target", observed=True)["steps"].nunique()
     if not (numbers > 1).any():

@@ -11,6 +11,7 @@ import pandas as pd
 from msda_bench.results.decision import tests_with_baseline
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
+from msda_bench.results.runs import ok_runs
 from msda_bench.results.scores import ScoreTable, known, mean_by_seed, score_tables
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment
@@ -25,7 +26,7 @@ class Pilot:
     def __init__(self, runs: pd.DataFrame) -> None:
         self._ok: dict[str, pd.DataFrame] = {}
         for experiment, rows in experiments(runs):
-            ok = rows[rows["status"] == "ok"]
+            ok = ok_runs(rows)
             if len(ok):
                 self._ok[experiment.name] = ok
         self._tables = [table for table in score_tables(runs) if table.experiment.name in self._ok]

@@ -17,7 +17,7 @@ from msda_bench.results.load import OF_EXAMPLES, kept_predictions, read_records
 from msda_bench.results.model_selection import select
 from msda_bench.results.notes import is_whole
 from msda_bench.results.report import Column, Report, Section, Table
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import are_ok, ok_runs, results_of
 
 PLACES = ["experiment", "target", "method", "seed"]
 """The columns that identify a run."""
@@ -38,7 +38,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         StoreError: the folder or a record cannot be read.
     """
     chosen = select(runs_of(runs))
-    ok = chosen[(chosen["status"] == "ok").to_numpy()]
+    ok = ok_runs(chosen)
     counts = [np.empty((0, 3), np.int64)]
     rows: list[int] = []
     for row, record, _ in read_records(ok):
@@ -73,7 +73,7 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     from scipy.special import softmax
 
     chosen = select(runs_of(runs))
-    ok = chosen[(chosen["status"] == "ok").to_numpy()]
+    ok = ok_runs(chosen)
     places = ok[[*PLACES, "task"]].astype(object)
     parts = []
     for row, record, store in read_records(ok):
@@ -135,7 +135,7 @@ def classes_report(runs: pd.DataFrame) -> Report:
     if not any(table.task == "classification" for table in results.plan.experiments):
         raise BenchError(f"{results.folder}: has no classification task, so there are no classes to show")
     classes = per_class(load_confusion(runs))
-    if not (runs["status"] == "ok").any():
+    if not are_ok(runs).any():
         raise BenchError(f"{results.folder}: no run has a result, so there are no classes to show")
     if classes.empty:
         raise BenchError(

@@ -10,6 +10,7 @@ import pandas as pd
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.model_selection import select
+from msda_bench.results.runs import are_ok
 
 _MESSAGE = 200
 """The maximum length of a shown message."""
@@ -26,7 +27,7 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
     for experiment, own in experiments(chosen):
         planned = Counter(own["method"].astype(object))
         methods = list(planned)
-        bad = own[(own["status"] != "ok").to_numpy()]
+        bad = own[~are_ok(own)]
         for (method, status), group in bad.groupby(["method", "status"], observed=True, sort=False):
             place = experiment.name, methods.index(method), PROBLEMS.index(str(status))
             first = group.iloc[0]

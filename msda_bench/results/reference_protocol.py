@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.load import load_cells
+from msda_bench.results.runs import recorded_runs
 from msda_bench.results.words import spans
 from msda_bench.suite.issues import shown_value
 from msda_bench.suite.plan import Experiment, Search
@@ -38,9 +39,8 @@ class ReferenceProtocol:
 
 def protocol_of(table: Experiment, rows: pd.DataFrame) -> ReferenceProtocol:
     """The protocol of an experiment's ranked runs."""
-    is_recorded = (rows["status"] != "missing").to_numpy()
-    is_ranked = ~rows["reference"].to_numpy(dtype=bool)
-    tried = rows[is_recorded & is_ranked]
+    ranked = rows[~rows["reference"].to_numpy(dtype=bool)]
+    tried = recorded_runs(ranked)
     of_one_seed = tried.drop_duplicates(["method", "target", "candidate"])
     values = _values(load_cells(of_one_seed).values())
     searches = [method.search for method in table.methods if method.search and not method.reference]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from msda_bench.results.model_selection import Choices, Selection
@@ -75,3 +77,18 @@ def results_of(frame: pd.DataFrame) -> Results:
     if results is None:
         raise ValueError("the frame has lost its plan, as it does where frames are joined or rebuilt")
     return results
+
+
+def are_ok(runs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether each run is ok."""
+    return (runs["status"] == "ok").to_numpy(dtype=bool)
+
+
+def ok_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that are ok."""
+    return runs[are_ok(runs)]
+
+
+def recorded_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that have a record."""
+    return runs[(runs["status"] != "missing").to_numpy(dtype=bool)]

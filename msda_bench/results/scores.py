@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.model_selection import select
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import are_ok, results_of
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
@@ -275,8 +275,7 @@ def _codes(values: pd.Series[Any], names: Sequence[Any]) -> NDArray[np.intp]:
 
 def _scores_or_chance(rows: pd.DataFrame) -> Scores:
     """The scores of runs that are ok, and of those that diverged at chance; NaN for others."""
-    is_ok = (rows["status"] == "ok").to_numpy()
-    return rows["score"].where(is_ok).fillna(at_chance(rows)).to_numpy(float)
+    return rows["score"].where(are_ok(rows)).fillna(at_chance(rows)).to_numpy(float)
 
 
 def _decimals_of(experiment: Experiment, merits: NDArray[np.float64]) -> int:
@@ -292,7 +291,7 @@ def _decimals_of(experiment: Experiment, merits: NDArray[np.float64]) -> int:
 
 def _overlaps(rows: pd.DataFrame, targets: NDArray[np.intp], n_targets: int, of_mean: Sequence[int]) -> Iterator[float]:
     """The ratio of test to training examples at each target, and its mean over the averaged ones."""
-    is_ok = (rows["status"] == "ok").to_numpy() & rows["score"].notna().to_numpy()
+    is_ok = are_ok(rows) & rows["score"].notna().to_numpy()
     ratios = np.asarray(rows["n_test"] / rows["n_train"], np.float64)
     for place in range(n_targets):
         yield _mean_of_all(ratios[is_ok & (targets == place)])

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from msda_bench.results.runs import are_ok
 from msda_bench.results.words import counted, first_of, name_of
 
 FEWEST_TESTED = 10
@@ -19,7 +20,7 @@ def small_tests(runs: pd.DataFrame) -> dict[str, int]:
     `runs` are those of one experiment. Targets without labels have no test, and are not among them.
     """
     sizes = runs["n_test"].to_numpy("float64", na_value=np.nan)
-    is_tested = (runs["status"] == "ok").to_numpy(dtype=bool) & (sizes > 0)
+    is_tested = are_ok(runs) & (sizes > 0)
     is_small = is_tested & (sizes < FEWEST_TESTED)
     if not is_small.any():
         return {}

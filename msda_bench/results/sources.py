@@ -20,7 +20,7 @@ from msda_bench.results.load import load_cells
 from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines, is_whole
 from msda_bench.results.report import Column, Line, Report, Section, Table
-from msda_bench.results.runs import results_of, with_results
+from msda_bench.results.runs import ok_runs, recorded_runs, results_of, with_results
 from msda_bench.results.scores import ScoreTable, paired, score_tables
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.run_spec import canonical_json
@@ -87,7 +87,7 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
         domain's parts are added up; the sum is NaN if a seed misses any part.
     """
     run = [*_PLACE, "seed"]
-    ok = curves[curves["status"] == "ok"].astype(dict.fromkeys(_PLACE, object))
+    ok = ok_runs(curves).astype(dict.fromkeys(_PLACE, object))
     last_epoch = ok.groupby(run)["epoch"].transform("max")
     last = ok[ok["epoch"] == last_epoch]
     of_run = last.groupby(run)
@@ -196,7 +196,7 @@ def _whole(experiment: Experiment, known: Collection[str]) -> str | None:
 
 def _cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     """The cell of the first run of each experiment, method and target that has a record with sources."""
-    recorded = runs[(runs["status"] != "missing").to_numpy()].astype(dict.fromkeys(_PLACE, object))
+    recorded = recorded_runs(runs).astype(dict.fromkeys(_PLACE, object))
     first = recorded.drop_duplicates(_PLACE)
     cells = load_cells(first)
     of_places: dict[tuple[str, str, str], Mapping[str, Any]] = {}

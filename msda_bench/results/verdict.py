@@ -25,6 +25,7 @@ from msda_bench.results.differences import (
 )
 from msda_bench.results.leaderboard import Row, by_rank, rows_of_mean
 from msda_bench.results.report import mean_text
+from msda_bench.results.runs import are_ok, ok_runs
 from msda_bench.results.scores import ScoreTable, at_chance, learns_alone, tells_headroom
 from msda_bench.results.words import counted, first_of, listed, name_of
 from msda_bench.suite.plan import Experiment
@@ -94,7 +95,7 @@ def conclusion(experiment: Experiment, pairs: Sequence[PairedComparison]) -> str
 
 def _unranked(experiment: Experiment, runs: pd.DataFrame) -> str:
     """Why no method of an experiment is ranked."""
-    tests = runs.loc[(runs["status"] == "ok").to_numpy(), "n_test"]
+    tests = ok_runs(runs)["n_test"]
     if len(tests) and (tests == 0).all():
         where = ", ".join(map(name_of, experiment.targets))
         return f"How good a method is at {where}, and which is best, cannot be known: there are no labels."
@@ -103,7 +104,7 @@ def _unranked(experiment: Experiment, runs: pd.DataFrame) -> str:
         return "No method is ranked here: all are references."
     if (own["status"] == "diverged").all():
         return "Every run of a ranked method diverged, so no method has a score."
-    if (own["status"] == "ok").any():
+    if are_ok(own).any():
         return "No method has a result at every target yet."
     return "No method has a result yet."
 
@@ -143,8 +144,8 @@ def _headroom(table: ScoreTable, unit: GainUnit, rows: Sequence[Row], runs: pd.D
 
 def _learned_from(runs: pd.DataFrame, method: str) -> str:
     """How many rows a reference learns from that sees the target alone."""
-    is_own = (runs["method"] == method) & (runs["status"] == "ok")
-    sizes = runs.loc[is_own.to_numpy(dtype=bool), "n_train"].dropna()
+    ok = ok_runs(runs)
+    sizes = ok.loc[(ok["method"] == method).to_numpy(), "n_train"].dropna()
     if sizes.empty:
         return "learns from the target alone"
     low = int(sizes.min())

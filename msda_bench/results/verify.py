@@ -17,7 +17,7 @@ from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import are_ok, results_of
 from msda_bench.suite.files import UnreadableError
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.published import ENDING, PublishedNumber, PublishedNumbers, find_table, known_tables
@@ -261,7 +261,7 @@ def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Repor
             last.append(Line("note", note, wrapped=False))
     last += [Line("verdict", _verdict(verification), wrapped=False) for verification in verified]
     sections.append(Section(lines=tuple(last)))
-    are_ok = all((verification.runs["status"] == "ok").all() for verification in verified)
+    are_ok = all(are_ok(verification.runs).all() for verification in verified)
     return Report(tuple(sections), verified_frame(verified), are_ok and not results.fault_lines)
 
 
@@ -312,7 +312,7 @@ def _sentences(verification: Verification) -> Iterator[Line]:
 
 def _verdict(verification: Verification) -> str:
     text = f"{verification.experiment.name}: {verification.sentence}"
-    not_ok = int((verification.runs["status"] != "ok").sum())
+    not_ok = int((~are_ok(verification.runs)).sum())
     if not_ok:
         text += f" ({not_ok} of {len(verification.runs)} runs are not ok)"
     return text
