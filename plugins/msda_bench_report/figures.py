@@ -12,6 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from msda_bench.errors import printable
+from msda_bench.results.runs import ok_runs
 from msda_bench.results.words import name_of
 from msda_bench.store.shift import Shift
 from msda_bench.suite.plan import Experiment
@@ -81,7 +82,7 @@ class Results:
     @cached_property
     def ok(self) -> pd.DataFrame:
         """The runs that are ok."""
-        return self.runs[(self.runs["status"] == "ok").to_numpy()].astype({"method": object})
+        return ok_runs(self.runs).astype({"method": object})
 
     def by_target(
         self,

@@ -28,7 +28,7 @@ from msda_bench.results.problems import problems
 from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Table
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import are_ok, recorded_runs, results_of
 from msda_bench.results.verdict_across import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.shift import read_shifts
@@ -100,7 +100,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             commands=tuple(commands),
             home=home,
             n_runs=len(findings.runs),
-            n_ok=int((findings.runs["status"] == "ok").sum()),
+            n_ok=int(are_ok(findings.runs).sum()),
             downloads=downloads,
             is_long=is_long,
             version=__version__,
@@ -299,7 +299,7 @@ def _order(cell: Mapping[str, Any]) -> tuple[bool, bool, int]:
 
 def _facts(runs: pd.DataFrame) -> dict[str, dict[str, list[tuple[str, int]]]]:
     """Facts on how an experiment's runs were made, by heading and label: each value with its number of runs."""
-    recorded = runs[(runs["status"] != "missing").to_numpy()]
+    recorded = recorded_runs(runs)
     # Runs of one method and target differ only in the seed.
     cells = load_cells(recorded.drop_duplicates(["method", "target"])).values()
     made = recorded[[*_SOFTWARE.values(), *_DEVICE.values(), "target_labels"]]

@@ -22,7 +22,7 @@ from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, r
 from msda_bench.results.leaderboard import ranked_rows, without_nan
 from msda_bench.results.load import load_cells
 from msda_bench.results.notes import environments
-from msda_bench.results.runs import results_of
+from msda_bench.results.runs import are_ok, recorded_runs, results_of
 from msda_bench.results.tables import csv_text
 from msda_bench.results.verdict_across import verdict_across
 from msda_bench.results.words import counted, name_of
@@ -95,7 +95,7 @@ class Column:
     @cached_property
     def n_ok(self) -> int:
         """The number of runs that are ok."""
-        return int((self.view.runs["status"] == "ok").sum())
+        return int(are_ok(self.view.runs).sum())
 
     @property
     def seeds(self) -> int:
@@ -152,8 +152,7 @@ def _modality(dataset: str, registry: Registry) -> str:
 
 def _tested(runs: pd.DataFrame) -> Iterator[str]:
     """The protocol's keywords for the target examples that methods saw, from the first record of each method."""
-    made = runs[(runs["status"] != "missing").to_numpy()]
-    cells = load_cells(made.drop_duplicates("method")).values()
+    cells = load_cells(recorded_runs(runs).drop_duplicates("method")).values()
     protocols = {cell.get("dataset", {}).get("params", {}).get("protocol") for cell in cells}
     yield "transductive" if "transductive" in protocols else "held out"
     if any(cell.get("labelled_target") for cell in cells):

@@ -17,7 +17,7 @@ from msda_bench.results.verdict_across import too_few_datasets
 from msda_bench.results.words import name_of
 from msda_bench.suite.issues import hint, shown_value
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, layered, step, tips
+from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, layered, step, tips
 from msda_bench_report.plots.rows import best_of, conclusive, main_pairs, relative_to, turned_pairs
 from msda_bench_report.plots.vega import Layer, Spec, channel, in_order, joined
 
@@ -36,28 +36,32 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
     Raises:
         ValueError: there are no pairs, or none with `to`.
     """
-    comparisons, to = KINDS["comparisons"].take(comparisons), argument("to", to, str | None)
-    rows = main_pairs(comparisons)
+    to = argument("to", to, str | None)
+    rows = main_pairs(KINDS["comparisons"].take(comparisons))
     rows = rows[rows["mean_difference"].notna()]
-    if to is not None and to not in (known := {*rows["first"], *rows["second"]}):
+    known = {*rows["first"], *rows["second"]}
+    if to is not None and to not in known:
         raise ValueError(f"to: no pair here has the method {shown_value(to)}{hint(to, sorted(known))}")
     return parts.panels("comparisons", rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Spec:
     turned = relative_to(to, rows).sort_values("difference", ascending=False, kind="stable")
-    metric = rows["metric"].iloc[0]
-    form = "{:+.2f}" if metric.endswith("_percent") else "{:+.3g}"
-    numbers = zip(turned["difference"], turned["p"], strict=True)
-    text = [f"{form.format(difference)}, p {show_p(p)}" for difference, p in numbers]
+    unit = rows["metric"].iloc[0]
+    form = "{:+.3g}"
+    if unit == "mse":
+        unit = "squared error"
+    elif unit.endswith("_percent"):
+        unit = "percentage points"
+        form = "{:+.2f}"
+    text = turned["difference"].map(form.format) + ", p " + turned["p"].map(show_p)
     turned = turned.assign(order=range(len(turned)), text=text)
-    unit = "percentage points" if metric.endswith("_percent") else "squared error" if metric == "mse" else metric
     seen = tips("method outcome reason pairs", "difference low high p detectable")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
     marks = parts.interval(title, parts.kinds("outcome", _COLOURS, turned["outcome"]), seen)
-    none = Layer(rows=[{"at": 0}]).draw("rule", strokeDash=[4, 3], opacity=0.7).encode(x=channel("at:Q"))
+    none = Layer(rows=[{"at": 0}]).dashed().encode(x=channel("at:Q"))
     steps = parts.clamped("difference", ("low", "high"), reach=3)
-    return layered(turned, none, *marks, steps=steps, width=2 * WIDTH, height=step(ROW + 4))
+    return parts.in_rows(turned, none, *marks, steps=steps, row=ROW + 4)
 
 
 def pairs(comparisons: str | Path | pd.DataFrame) -> Spec:
@@ -77,18 +81,20 @@ def pairs(comparisons: str | Path | pd.DataFrame) -> Spec:
 
 
 def _pairs(rows: pd.DataFrame) -> Spec:
-    first, second = rows["first"].astype(object), rows["second"].astype(object)
+    first = rows["first"].astype(object)
+    second = rows["second"].astype(object)
     wins = first.where(rows["mean_difference"] > 0, second)[rows["mean_difference"] != 0].value_counts()
     methods = sorted(dict.fromkeys([*first, *second]), key=lambda name: -wins.get(name, 0))
     places = {name: place for place, name in enumerate(methods)}
     # Each pair twice, once for the row of either method.
-    cells = pd.concat(
-        turned_pairs(rows, np.full(len(rows), turned)).assign(column=second if not turned else first)
-        for turned in (True, False)
-    ).rename(columns={"method": "row", "column": "method"})
-    cells = cells.assign(
-        text=cells["p"].map(show_p), order=cells["row"].map(places), column=cells["method"].map(places)
-    )
+    sides = []
+    for turned, column in ((True, first), (False, second)):
+        side = turned_pairs(rows, np.full(len(rows), turned)).rename(columns={"method": "row"})
+        sides.append(side.assign(method=column))
+    cells = pd.concat(sides)
+    cells["text"] = cells["p"].map(show_p)
+    cells["order"] = cells["row"].map(places)
+    cells["column"] = cells["method"].map(places)
     cells = cells.sort_index(kind="stable").sort_values("column", kind="stable")
     up = parts.rows_of("row", labelLimit=90)
     across = parts.columns_of("method", labelLimit=60, orient="top", labelAngle=-40)
@@ -108,20 +114,19 @@ def gains(across: Across) -> Spec:
     References, and methods without a score in some experiment, are not drawn.
     """
     frame = standings(across)
-    frame = frame[~frame["reference"].astype(bool) & (frame["method"] != across.baseline).to_numpy()]
-    frame = frame[(frame["n_experiments"] == frame["n_experiments"].max()).to_numpy()]
+    frame = frame[~frame["reference"].astype(bool)]
+    frame = frame[frame["method"] != across.baseline]
+    frame = frame[frame["n_experiments"] == frame["n_experiments"].max()]
     columns = {"mean_gain": "gain", "mean_gain_low": "low", "mean_gain_high": "high"}
-    rows = frame[["method", *columns]].rename(columns=columns).assign(order=range(len(frame)))
+    rows = frame[["method", *columns]].rename(columns=columns)
+    rows["order"] = range(len(rows))
     rows["text"] = rows["gain"].map("{:+.2f}".format)
     title = f"mean gain over {name_of(across.baseline)}, with {100 * (1 - across.alpha):g} % interval"
     base = Layer().encode(y=parts.rows_of())
-    low, high = channel("low:Q", title=title), {"field": "high"}
-    zero = Layer().aggregate(n="count()").draw("rule", strokeDash=[4, 3], opacity=0.7).encode(x={"datum": 0})
-    bars = base.draw("rule", strokeWidth=3, color=BLUE).encode(x=low, x2=high)
-    dots = base.draw("point", filled=True, size=90, opacity=1, color=BLUE)
-    dots = dots.encode(x=channel("gain:Q", title=title))
-    text = base.draw("text", align="left", dx=12).encode(x=parts.AT_RIGHT, text=channel("text:N"))
-    return layered(rows, zero, bars, dots, text, width=2 * WIDTH, height=step(ROW))
+    zero = Layer().aggregate(n="count()").dashed().encode(x={"datum": 0})
+    bars = base.draw("rule", strokeWidth=3, color=BLUE).encode(x=channel("low:Q", title=title), x2={"field": "high"})
+    dots = base.dots(90, opacity=1, color=BLUE).encode(x=channel("gain:Q", title=title))
+    return parts.in_rows(rows, zero, bars, dots, parts.beside(base, channel("text:N")))
 
 
 def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Spec:
@@ -141,7 +146,9 @@ def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Spec:
         raise ValueError("runs: nothing to draw: ranks need at least two datasets with scores of all methods")
     scale = {"domain": [1, max(2, len(across.mean_ranks))], "nice": False, "padding": 12}
     ranks = _ranks(across, scale)
-    return joined("vconcat", [ranks, _groups(across, scale)]) if across.cliques else ranks
+    if not across.cliques:
+        return ranks
+    return joined("vconcat", [ranks, _groups(across, scale)])
 
 
 def _ranks(across: Across, scale: Spec) -> Spec:
@@ -155,19 +162,15 @@ def _ranks(across: Across, scale: Spec) -> Spec:
     )
     base = Layer().encode(y=parts.rows_of())
     x = channel("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
-    dots = base.draw("point", filled=True, size=90, opacity=1, color=BLUE)
+    dots = base.dots(90, opacity=1, color=BLUE).encode(x=x, tooltip=tips("method text", "rank gain"))
     ranks = base.draw("text", align="left", dx=9).encode(x=x, text=channel("rank:Q", format=".2f"))
-    marks = [dots.encode(x=x, tooltip=tips("method text", "rank gain")), ranks]
-    if across.baseline:
-        line = Layer().filter("datum.is_base").draw("rule", strokeDash=[4, 3], opacity=0.7).encode(x=x)
-        beside = base.draw("text", align="left", dx=34).encode(x=parts.AT_RIGHT, text=channel("text:N"))
-        marks = [line, beside, *marks]
-    chart = layered(rows, *marks, width=2 * WIDTH, height=step(ROW))
-    if across.baseline:
-        what = f"significantly better or worse than {name_of(across.baseline)} within a dataset"
-        title = {"text": what, "anchor": "end", "fontSize": 11, "fontWeight": "normal"}
-        chart = in_order(chart | {"title": title})
-    return chart
+    if not across.baseline:
+        return parts.in_rows(rows, dots, ranks)
+    line = Layer().filter("datum.is_base").dashed().encode(x=x)
+    chart = parts.in_rows(rows, line, parts.beside(base, channel("text:N"), dx=34), dots, ranks)
+    what = f"significantly better or worse than {name_of(across.baseline)} within a dataset"
+    title = {"text": what, "anchor": "end", "fontSize": 11, "fontWeight": "normal"}
+    return in_order(chart | {"title": title})
 
 
 def _groups(across: Across, scale: Spec) -> Spec:
@@ -180,11 +183,17 @@ def _groups(across: Across, scale: Spec) -> Spec:
             "order": range(len(ranks)),
         }
     )
-    title = ["groups in which no difference was shown", *([] if across.separates else [too_few_datasets(across)])]
-    low, high = channel("low:Q", title=title, scale=scale), {"field": "high"}
+    title = ["groups in which no difference was shown"]
+    if not across.separates:
+        title.append(too_few_datasets(across))
     bars = Layer().draw("rule", strokeWidth=5, strokeCap="round", color=GREY)
-    bars = bars.encode(x=low, x2=high, y=parts.rows_of("methods", labels=False), tooltip=tips("methods", "low high"))
-    return layered(rows, bars, width=2 * WIDTH, height=step(ROW // 2))
+    bars = bars.encode(
+        x=channel("low:Q", title=title, scale=scale),
+        x2={"field": "high"},
+        y=parts.rows_of("methods", labels=False),
+        tooltip=tips("methods", "low high"),
+    )
+    return parts.in_rows(rows, bars, row=ROW // 2)
 
 
 def _beside(across: Across, row: Mapping[Any, Any]) -> str:
@@ -194,4 +203,6 @@ def _beside(across: Across, row: Mapping[Any, Any]) -> str:
     if not row["n_tested"]:
         return "no test"
     counts = [f"{word} on {row[f'n_{word}']}" for word in ("better", "worse") if row[f"n_{word}"]]
-    return f"{', '.join(counts)} of {row['n_tested']}" if counts else "neither shown"
+    if not counts:
+        return "neither shown"
+    return f"{', '.join(counts)} of {row['n_tested']}"

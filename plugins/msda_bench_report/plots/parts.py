@@ -86,9 +86,15 @@ def layered(frame: pd.DataFrame, *layers: Layer, steps: Layer | None = None, **s
 
     `steps` holds the transforms that all layers share.
     """
-    columns = {str(name): _plain(frame[name]) for name in frame}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    names = [str(name) for name in frame]
+    columns = [_plain(frame[name]) for name in frame]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return layer_chart(rows, layers, steps, size)
+
+
+def in_rows(frame: pd.DataFrame, *layers: Layer, steps: Layer | None = None, row: int = ROW) -> Spec:
+    """Layers marks on a chart of two panels' width that has a row for each name."""
+    return layered(frame, *layers, steps=steps, width=2 * WIDTH, height=step(row))
 
 
 def step(pixels: float) -> Spec:
@@ -108,13 +114,16 @@ def names(frame: pd.DataFrame, column: str) -> list[str]:
 
 def measure_of(frame: pd.DataFrame) -> MetricInfo:
     """The metric of an experiment's scores: that of its suite, or the default of its task."""
-    names, results = set(frame["experiment"].astype(object)), known_results(frame)
-    tables = results.plan.experiments if results is not None else ()
-    shown = [table.metric for table in tables if table.name in names and table.metric]
     task = frame["task"].astype(object).iloc[0]
     if task not in DEFAULT_METRICS:
         raise ValueError(f"the frame has the task {task!r}, which is neither {' nor '.join(DEFAULT_METRICS)}")
-    return shown[0] if shown else DEFAULT_METRICS[task]
+    results = known_results(frame)
+    if results is not None:
+        drawn = set(frame["experiment"].astype(object))
+        for table in results.plan.experiments:
+            if table.name in drawn and table.metric is not None:
+                return table.metric
+    return DEFAULT_METRICS[task]
 
 
 def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Spec]) -> Spec:
@@ -131,15 +140,19 @@ def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callabl
     if varying:
         made = []
         for place, rows in frame.groupby(varying, observed=True, sort=False):
-            made.append(in_order(draw(rows) | {"title": ", ".join(map(name_of, place))}))
+            title = ", ".join(map(name_of, place))
+            made.append(in_order(draw(rows) | {"title": title}))
         scales = {"color": "independent", "strokeDash": "independent"}
         chart = joined("concat", made, columns=3, resolve={"scale": scales})
     else:
         chart = draw(frame)
-    shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
-    if shown:
-        chart = in_order(chart | {"params": [{"name": "shown", "value": list(dict.fromkeys(shown))}]})
-    return chart
+    shown: dict[str, None] = {}
+    for column in ("method", "first", "second"):
+        if column in frame:
+            shown.update(dict.fromkeys(names(frame, column)))
+    if not shown:
+        return chart
+    return in_order(chart | {"params": [{"name": "shown", "value": list(shown)}]})
 
 
 def tips(words: str, numbers: str, form: str = ".4~g") -> list[Spec]:
@@ -163,12 +176,15 @@ def by_method(methods: Sequence[str]) -> dict[str, Spec]:
 def look(column: str, domain: Sequence[str], below: Spec, known: Sequence[str] = ()) -> dict[str, Spec]:
     """A colour for each name, equal in all charts of the known names, and dashes for readers who see no colours."""
     places = [(known or domain).index(name) for name in domain]
-    hues = [HUES[place % len(HUES)] for place in places]
-    dashes = [_DASHES[place % len(_DASHES)] for place in places]
-    return {
-        "color": channel(f"{column}:N", legend=below, scale={"domain": list(domain), "range": hues}),
-        "strokeDash": channel(f"{column}:N", legend=below, scale={"domain": list(domain), "range": dashes}),
+    ranges: dict[str, list[Any]] = {
+        "color": [HUES[place % len(HUES)] for place in places],
+        "strokeDash": [_DASHES[place % len(_DASHES)] for place in places],
     }
+    seen = {}
+    for name, values in ranges.items():
+        scale = {"domain": list(domain), "range": values}
+        seen[name] = channel(f"{column}:N", legend=below, scale=scale)
+    return seen
 
 
 def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> Spec:
@@ -209,26 +225,26 @@ def matrix(
     is a Vega expression for the names of columns, and `above` is drawn over the cells. Rows and columns are ordered by
     the numbers in `order` and `column`, if the frame has them, and by their first rows otherwise.
     """
-    columns, methods = names(rows, column), names(rows, "method")
-    places = {
-        "order": [methods.index(name_of(name)) for name in rows["method"]],
-        "column": [columns.index(name_of(name)) for name in rows[column]],
-    }
-    places = {name: place for name, place in places.items() if name not in rows}
-    short = max(map(len, columns)) < 4  # noqa: PLR2004
-    labels: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
+    columns = names(rows, column)
+    for place, of in (("order", "method"), ("column", column)):
+        if place not in rows:
+            known = names(rows, of)
+            rows = rows.assign(**{place: [known.index(name_of(name)) for name in rows[of]]})
+    labels: dict[str, Any] = {"labelAngle": -40, "labelLimit": 90}
+    if max(map(len, columns)) < 4:  # noqa: PLR2004
+        labels = {"labelAngle": 0, "labelOverlap": True}
     if label is not None:
         labels["labelExpr"] = label
-    across, up = columns_of(column, **labels), rows_of()
     scale = {"domain": [-1, 0, 1], "range": _DIVERGING, "interpolate": "rgb"}
     colour = channel("tone:Q", scale=scale, legend=None)
-    marks = [Layer().draw("rect").encode(x=across, y=up, color=colour, tooltip=tooltip)]
+    cell = Layer().encode(x=columns_of(column, **labels), y=rows_of())
+    marks = [cell.draw("rect").encode(color=colour, tooltip=tooltip)]
     if len(columns) <= _MOST_NUMBERS:
-        marks.append(Layer().draw("text", fontSize=10, color=NUMBERS).encode(x=across, y=up, text=number))
+        marks.append(cell.draw("text", fontSize=10, color=NUMBERS).encode(text=number))
     steps = steps.calculate(size="abs(datum.away)").join_aggregate(most="max(size)")
     steps = steps.calculate(tone=f"datum.away / max({span}, datum.most)")
     width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(columns)))
-    return layered(rows.assign(**places), *marks, *above, steps=steps, width=width, height=step(ROW + 2))
+    return layered(rows, *marks, *above, steps=steps, width=width, height=step(ROW + 2))
 
 
 def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6) -> Layer:
@@ -274,6 +290,11 @@ def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6)
     )
 
 
+def beside(base: Layer, text: Spec, dx: int = 12) -> Layer:
+    """Text at the right of each row."""
+    return base.draw("text", align="left", dx=dx).encode(x=AT_RIGHT, text=text)
+
+
 def pointed() -> Spec:
     """Circles, or at the edge arrows that point towards outliers."""
     below = {"test": "datum.far < 0", "value": "triangle-left"}
@@ -285,23 +306,24 @@ def interval(title: str | list[str], color: Spec, tooltip: list[Spec]) -> list[L
     """Bars from `low` to `high` with a mark, arrows on bars that continue beyond the edge, and `text` at the right."""
     scale = {"zero": False, "nice": False, "padding": 10}
     across = channel("at:Q", title=title, axis={"tickCount": 6}, scale=scale)
-    low, high = channel("at_low:Q", title=title), {"field": "at_high"}
+    low = channel("at_low:Q", title=title)
+    high = {"field": "at_high"}
     base = Layer().encode(y=rows_of())
     bars = base.filter("datum.far == 0").draw("rule", strokeWidth=3)
-    dots = base.draw("point", filled=True, size=90, opacity=1)
+    dots = base.dots(90, opacity=1)
     return [
         bars.encode(x=low, x2=high, color=color, tooltip=tooltip),
         _arrow(base, "low", "<", "left").encode(color=color),
         _arrow(base, "high", ">", "right").encode(color=color),
         dots.encode(x=across, color=color, shape=pointed(), tooltip=tooltip),
-        base.draw("text", align="left", dx=12).encode(x=AT_RIGHT, text=channel("text:N")),
+        beside(base, channel("text:N")),
     ]
 
 
 def _arrow(base: Layer, end: str, sign: str, side: str) -> Layer:
     """An arrow where this end of an interval lies beyond the edge."""
     beyond = base.filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
-    arrow = beyond.draw("point", filled=True, size=50, opacity=1, shape=f"triangle-{side}")
+    arrow = beyond.dots(50, opacity=1, shape=f"triangle-{side}")
     return arrow.encode(x=channel(f"at_{end}:Q"))
 
 

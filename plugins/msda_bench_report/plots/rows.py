@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -16,7 +14,8 @@ _SIZES = ("p_holm", "mean_difference", "difference_low", "difference_high", "det
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
     """The rows by which methods are ranked: the mean over targets, or the only target's."""
-    places = [*zip(*(leaderboard[name].tolist() for name in ("experiment", "target", "method")), strict=True)]
+    columns = [leaderboard[name].tolist() for name in ("experiment", "target", "method")]
+    places = list(zip(*columns, strict=True))
     targets: dict[str, set[str]] = {}
     for experiment, target, _ in places:
         targets.setdefault(experiment, set()).add(target)
@@ -29,11 +28,11 @@ def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
 
 def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs by which methods are ranked: those of the mean over targets, or at the only target."""
-    is_known = comparisons["experiment"].notna().tolist()
-    places = [*zip(is_known, comparisons["experiment"].tolist(), comparisons["scope"].tolist(), strict=True)]
-    averaged = {experiment for known, experiment, scope in places if known and scope == AVERAGE}
-    main = [known and scope == (AVERAGE if experiment in averaged else "target") for known, experiment, scope in places]
-    return comparisons[np.array(main, bool)]
+    known = comparisons[comparisons["experiment"].notna()]
+    places = list(zip(known["experiment"].tolist(), known["scope"].tolist(), strict=True))
+    averaged = {experiment for experiment, scope in places if scope == AVERAGE}
+    main = [(scope == AVERAGE) == (experiment in averaged) for experiment, scope in places]
+    return known[np.array(main, bool)]
 
 
 def differ(comparisons: pd.DataFrame) -> pd.Series[bool]:
@@ -52,15 +51,16 @@ def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
     The column `place` is a target or `average`.
     """
     known = comparisons[comparisons["experiment"].notna() & (comparisons["family"] == ALL_PAIRS)]
-    known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
-    able = testable(known).groupby([known["experiment"].astype(object), known["place"]])
-    return known[able.transform("any") & known["p_holm"].notna()]
+    place = known["target"].astype(object).fillna(known["scope"])
+    able = testable(known).groupby([known["experiment"].astype(object), place]).transform("any")
+    return known.assign(place=place)[able & known["p_holm"].notna()]
 
 
 def best_of(rows: pd.DataFrame) -> str:
     """The method with the best mean, which leads in all of its pairs."""
-    ahead = rows["first"].astype(object).where(rows["mean_difference"] > 0, rows["second"].astype(object))
-    wins = ahead[rows["mean_difference"].fillna(0) != 0].value_counts()
+    difference = rows["mean_difference"]
+    ahead = rows["first"].astype(object).where(difference > 0, rows["second"].astype(object))
+    wins = ahead[difference.fillna(0) != 0].value_counts()
     return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
 
 
@@ -71,29 +71,25 @@ def relative_to(method: str, rows: pd.DataFrame) -> pd.DataFrame:
         `method` (the other one), `outcome` and `reason`, `difference, low, high` (mean and interval), `p` (after Holm's
         correction), `pairs` and `detectable`.
     """
-    is_first = np.array([name == method for name in rows["first"].tolist()], bool)
-    is_second = np.array([name == method for name in rows["second"].tolist()], bool)
+    is_first, is_second = ((rows[name] == method).to_numpy(dtype=bool) for name in ("first", "second"))
     mine = is_first | is_second
     return turned_pairs(rows[mine], is_first[mine])
 
 
 def turned_pairs(rows: pd.DataFrame, turned: NDArray[np.bool_]) -> pd.DataFrame:
     """Pairs with the second method as `method` where turned, otherwise with the first; see `relative_to`."""
-    texts = {name: rows[name].to_numpy(object) for name in ("first", "second", "outcome", "reason")}
-    sizes = {name: rows[name].to_numpy(float, na_value=np.nan) for name in _SIZES}
+    words = rows[["first", "second", "outcome", "reason"]].astype(object)
+    sizes = rows[[*_SIZES]].astype(float)
     sign = np.where(turned, -1, 1)
-    low, high = sign * sizes["difference_low"] + 0.0, sign * sizes["difference_high"] + 0.0  # avoids -0.0
-    opposite = np.array([OPPOSITE.get(outcome, outcome) for outcome in texts["outcome"]], object)
-    words = {
-        "method": np.where(turned, texts["second"], texts["first"]),
-        "outcome": np.where(turned, opposite, texts["outcome"]),
-        "reason": texts["reason"],
-    }
-    columns: dict[str, Any] = {name: pd.Series(values, rows.index, object) for name, values in words.items()}
-    columns |= {
+    low = sign * sizes["difference_low"] + 0.0  # avoids -0.0
+    high = sign * sizes["difference_high"] + 0.0
+    columns = {
+        "method": words["second"].where(turned, words["first"]),
+        "outcome": words["outcome"].map(lambda outcome: OPPOSITE.get(outcome, outcome)).where(turned, words["outcome"]),
+        "reason": words["reason"],
         "difference": sign * sizes["mean_difference"] + 0.0,
-        "low": np.where(turned, high, low),
-        "high": np.where(turned, low, high),
+        "low": high.where(turned, low),
+        "high": low.where(turned, high),
         "p": sizes["p_holm"],
         "pairs": sizes["n_paired"],
         "detectable": sizes["detectable"],

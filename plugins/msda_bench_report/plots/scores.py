@@ -11,6 +11,7 @@ import pandas as pd
 from msda_bench.results.criteria import ALL
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.report import mean_text
+from msda_bench.results.runs import ok_runs
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
@@ -61,8 +62,7 @@ def points(runs: str | Path | pd.DataFrame) -> Spec:
     Raises:
         ValueError: no run is ok.
     """
-    runs = runs_of(runs)
-    return every_run(runs[(runs["status"] == "ok").to_numpy()])
+    return every_run(ok_runs(runs_of(runs)))
 
 
 def every_run(ok: pd.DataFrame) -> Spec:
@@ -82,23 +82,25 @@ def _points(runs: pd.DataFrame) -> Spec:
     rows = _thinned(rows)
     measure = parts.measure_of(runs)
     across = channel("at:Q", title=measure.unit, scale={"zero": False, "nice": False, "padding": 8})
+    at = channel("at:Q")
     base = Layer().encode(y=parts.rows_of())
-    dots = base.draw("point", filled=True, size=34, opacity=0.75)
+    dots = base.dots(34, opacity=0.75)
     dots = dots.encode(x=across, color=parts.OF_REFERENCE, shape=parts.pointed(), tooltip=tips("method seed", "score"))
     form = ".2f" if measure.percent else ".3~g"
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
     ends = {"low": "min(score)", "high": "max(score)", "at": "min(at)", "order": "min(order)", "n": "count()"}
     far = base.filter("datum.far != 0").aggregate(["method", "far"], **ends).calculate(text=text)
     far = far.draw("text", dy=-9, align={"expr": "datum.far < 0 ? 'left' : 'right'"})
+    far = far.encode(x=at, text=channel("text:N"))
     # The mean is of the scores, not of the positions, since outliers are drawn at the edge.
     means = {"mean": "mean(score)", "order": "min(order)"}
     means |= {"least": "min(least)", "most": "max(most)", "edge": "max(edge)"}
     mean = base.aggregate(["method"], **means)
     mean = mean.calculate(at="clamp(datum.mean, datum.least - datum.edge, datum.most + datum.edge)")
     mean = mean.draw("tick", thickness=2.5, size=16, color=ORANGE, opacity=1)
-    mean = mean.encode(x=channel("at:Q"), tooltip=tips("method", "mean"))
-    marks = dots, far.encode(x=channel("at:Q"), text=channel("text:N")), mean
-    return layered(rows, *marks, steps=parts.clamped("score", reach=3), width=WIDTH, height=step(ROW - 2))
+    mean = mean.encode(x=at, tooltip=tips("method", "mean"))
+    steps = parts.clamped("score", reach=3)
+    return layered(rows, dots, far, mean, steps=steps, width=WIDTH, height=step(ROW - 2))
 
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
@@ -113,14 +115,14 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
     methods = pd.factorize(rows["method"])[0]
     if np.bincount(methods).max() <= _MOST_POINTS:
         return rows.iloc[np.argsort(methods, kind="stable")]
-    parts = []
+    drawn = []
     for _, own in rows.groupby("method", sort=False):
-        part = own
-        if len(own) > _MOST_POINTS:
-            places = [round(place * (len(own) - 1) / (_MOST_POINTS - 1)) for place in range(_MOST_POINTS)]
-            part = own.sort_values("score", kind="stable").iloc[places]
-        parts.append(part)
-    return pd.concat(parts)
+        if len(own) <= _MOST_POINTS:
+            drawn.append(own)
+            continue
+        places = [round(place * (len(own) - 1) / (_MOST_POINTS - 1)) for place in range(_MOST_POINTS)]
+        drawn.append(own.sort_values("score", kind="stable").iloc[places])
+    return pd.concat(drawn)
 
 
 def forest(leaderboard: str | Path | pd.DataFrame) -> Spec:
@@ -146,11 +148,10 @@ def _forest(board: pd.DataFrame) -> Spec:
         is_baseline=(board["method"].astype(object) == board["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
-    marks = parts.interval(parts.measure_of(board).unit, parts.kinds("group", _GROUPS, rows["group"]), seen)
-    base = Layer().filter("datum.is_baseline").draw("rule", strokeDash=[4, 3], opacity=0.7)
-    base = base.encode(x=channel("at:Q"))
-    steps = parts.clamped("mean", ("low", "high"))
-    return layered(rows, base, *marks, steps=steps, width=2 * WIDTH, height=step(ROW + 4))
+    colour = parts.kinds("group", _GROUPS, rows["group"])
+    marks = parts.interval(parts.measure_of(board).unit, colour, seen)
+    base = Layer().filter("datum.is_baseline").dashed().encode(x=channel("at:Q"))
+    return parts.in_rows(rows, base, *marks, steps=parts.clamped("mean", ("low", "high")), row=ROW + 4)
 
 
 def _group(row: pd.Series[Any]) -> str:
@@ -159,7 +160,9 @@ def _group(row: pd.Series[Any]) -> str:
         return reference
     if row["rank"] == 1:
         return best
-    return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
+    if pd.isna(row["bold_holm"]):
+        return unknown
+    return same if row["bold_holm"] else worse
 
 
 def domains(leaderboard: str | Path | pd.DataFrame) -> Spec:
@@ -189,16 +192,18 @@ def at_targets(leaderboard: pd.DataFrame) -> pd.DataFrame:
         of the target, from 0 for the worst mean over the ranked methods (without any, over all); and `order`, the place
         of the method, as they are ranked.
     """
-    made = [_placed(board) for _, board in leaderboard[_MAP].groupby("experiment", observed=True, sort=False)]
-    return pd.concat(made)
+    boards = leaderboard[_MAP].groupby("experiment", observed=True, sort=False)
+    return pd.concat([_placed(board) for _, board in boards])
 
 
 def _placed(board: pd.DataFrame) -> pd.DataFrame:
-    measure, board = parts.measure_of(board), board.astype({"method": object, "target": object})
+    measure = parts.measure_of(board)
+    board = board.astype({"method": object, "target": object})
     rows = board[((board["target"] != AVERAGE) & board["mean"].notna()).to_numpy()]
     if rows["target"].nunique() < 2:  # noqa: PLR2004
         return rows.iloc[:0].assign(level=0.0, column=0, order=0)
-    level, reference = measure.sign * rows["mean"], rows["reference"].astype(bool)
+    level = measure.sign * rows["mean"]
+    reference = rows["reference"].astype(bool)
     ranked = level.mask(reference) if not reference.all() else level
     targets = ranked.groupby(rows["target"]).mean().sort_values(kind="stable").index
     methods = main_rows(board).sort_values(["reference", "rank"], kind="stable")["method"]
@@ -208,9 +213,12 @@ def _placed(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def _domains(board: pd.DataFrame) -> Spec:
-    measure, board = parts.measure_of(board), board[board["column"] < MOST_DOMAINS]
-    decimals = 1 if board["target"].nunique() <= _MOST_DECIMALS else 0
-    form = f"{{:.{decimals}f}}" if measure.percent else "{:.3g}"
+    measure = parts.measure_of(board)
+    board = board[board["column"] < MOST_DOMAINS]
+    form, span = "{:.3g}", 1e-12
+    if measure.percent:
+        form = "{:.1f}" if board["target"].nunique() <= _MOST_DECIMALS else "{:.0f}"
+        span = _SPAN
     own_worst = board["level"] == board.groupby("method")["level"].transform("min")
     shown = board.drop(columns=["experiment", "task", "rank", "metric", "reference"])
     rows = shown.assign(
@@ -218,7 +226,6 @@ def _domains(board: pd.DataFrame) -> Spec:
         ranked=board["level"].where(~board["reference"].astype(bool)),
     )
     # References, such as chance, are coloured as the others are, but do not stretch the scale.
-    span = _SPAN if measure.percent else 1e-12
     steps = parts.only_shown().join_aggregate(middle="mean(ranked)")
     steps = steps.calculate(step="isValid(datum.ranked) ? abs(datum.ranked - datum.middle) : 0")
     steps = steps.join_aggregate(reach="max(step)")
@@ -228,13 +235,10 @@ def _domains(board: pd.DataFrame) -> Spec:
     seen = tips("method target", "mean standard_error gain n_ok")
     worst = Layer().filter("datum.column == 0").aggregate(["target"], column="min(column)")
     worst = worst.draw("rule", strokeWidth=2, color=parts.NUMBERS).encode(y={"value": 0}, y2={"value": "height"})
-    frame = [worst.encode(x=_side_of_target(side)) for side in (0, 1)]
+    frame = []
+    for side in (0, 1):  # left and right
+        frame.append(worst.encode(x=channel("target:N", sort={"field": "column", "op": "min"}, bandPosition=side)))
     return parts.matrix(rows, "target", channel("text:N"), seen, steps, span, label, frame)
-
-
-def _side_of_target(side: int) -> Spec:
-    """The left (0) or right (1) side of a target's column."""
-    return channel("target:N", sort={"field": "column", "op": "min"}, bandPosition=side)
 
 
 def classes(per_class: str | Path | pd.DataFrame) -> Spec:
@@ -253,7 +257,8 @@ def classes(per_class: str | Path | pd.DataFrame) -> Spec:
 
 def _classes(per_class: pd.DataFrame) -> Spec:
     rows = per_class[["method", "class", "n", "accuracy", "taken_for"]].sort_values("class", kind="stable")
-    number, seen = channel("accuracy:Q", format=".0f"), tips("method class n taken_for", "accuracy middle", ".1f")
+    number = channel("accuracy:Q", format=".0f")
+    seen = tips("method class n taken_for", "accuracy middle", ".1f")
     steps = parts.only_shown().join_aggregate(["class"], middle="mean(accuracy)")
     steps = steps.calculate(away="datum.accuracy - datum.middle")
     return parts.matrix(rows, "class", number, seen, steps, _SPAN)
@@ -268,8 +273,7 @@ def cost(runs: str | Path | pd.DataFrame) -> Spec:
     Raises:
         ValueError: no ok run has a time.
     """
-    runs = runs_of(runs)
-    return cost_of(runs[(runs["status"] == "ok").to_numpy()])
+    return cost_of(ok_runs(runs_of(runs)))
 
 
 def cost_of(ok: pd.DataFrame) -> Spec:
@@ -278,20 +282,18 @@ def cost_of(ok: pd.DataFrame) -> Spec:
 
 
 def _cost(runs: pd.DataFrame) -> Spec:
-    of = runs.assign(order=_order(runs)).groupby("method", sort=False)
-    means = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"))
-    rows = means.join(of[["order", "reference"]].first())
+    by_method = runs.assign(order=_order(runs)).groupby("method", sort=False)
+    means = by_method[["train_seconds", "steps", "score"]].mean().rename(columns={"train_seconds": "seconds"})
+    rows = means.join(by_method[["order", "reference"]].first())
     measure = parts.measure_of(runs)
     title = ["seconds of training a run, mean", f"at the right: mean {measure.unit}"]
     scale = parts.scale_of(rows["seconds"], padding=10)
     across = channel("seconds:Q", title=title, scale=scale, axis={"tickCount": 6})
     base = Layer().encode(y=parts.rows_of())
-    dots = base.draw("point", filled=True, size=90, opacity=1).encode(x=across, color=parts.OF_REFERENCE)
-    form = ".2f" if measure.percent else ".4~g"
-    text = base.draw("text", align="left", dx=12).encode(x=parts.AT_RIGHT, text=channel("score:Q", format=form))
-    marks = dots.encode(tooltip=tips("method", "seconds steps score")), text
-    steps = parts.only_shown()
-    return layered(rows.reset_index(), *marks, steps=steps, width=2 * WIDTH, height=step(ROW + 4))
+    dots = base.dots(90, opacity=1)
+    dots = dots.encode(x=across, color=parts.OF_REFERENCE, tooltip=tips("method", "seconds steps score"))
+    text = parts.beside(base, channel("score:Q", format=".2f" if measure.percent else ".4~g"))
+    return parts.in_rows(rows.reset_index(), dots, text, steps=parts.only_shown(), row=ROW + 4)
 
 
 def regrets(criteria: str | Path | pd.DataFrame) -> Spec:
@@ -316,10 +318,10 @@ def _regrets(criteria: pd.DataFrame) -> Spec:
     rows = rows.assign(low=criteria["regret"] - error, high=criteria["regret"] + error)
     base = Layer().encode(y=parts.rows_of("criterion", "regret", labelLimit=170))
     bars = base.draw("rule", strokeWidth=3, color=BLUE)
-    dots = base.draw("point", filled=True, size=80, opacity=1, color=BLUE)
-    seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
     bars = bars.encode(x=channel("low:Q", title="regret to the oracle"), x2={"field": "high"})
-    return layered(rows, bars, dots.encode(x=channel("regret:Q"), tooltip=seen), width=2 * WIDTH, height=step(ROW))
+    seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
+    dots = base.dots(80, opacity=1, color=BLUE).encode(x=channel("regret:Q"), tooltip=seen)
+    return parts.in_rows(rows, bars, dots)
 
 
 def sensitivity(candidates: str | Path | pd.DataFrame) -> Spec:
@@ -336,10 +338,10 @@ def sensitivity(candidates: str | Path | pd.DataFrame) -> Spec:
 
 def _sensitivity(rows: pd.DataFrame) -> Spec:
     up = channel("score:Q", title="score on the target", scale={"zero": False, "padding": 8})
-    base = Layer().encode(x=channel("value:Q", title=None, scale=parts.scale_of(rows["value"], padding=8)))
+    scale = parts.scale_of(rows["value"], padding=8)
+    base = Layer().encode(x=channel("value:Q", title=None, scale=scale))
     look = parts.by_method(parts.names(rows, "method"))
-    dots = base.draw("point", filled=True, size=40)
-    dots = dots.encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
+    dots = base.dots(40).encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
     line = base.draw("line", strokeWidth=1.5).encode(y=channel("mean(score):Q"), **look)
-    marks = rows[["method", "value", "score"]], dots, line
-    return layered(*marks, steps=parts.only_shown(), width=WIDTH, height=190)
+    points = rows[["method", "value", "score"]]
+    return layered(points, dots, line, steps=parts.only_shown(), width=WIDTH, height=190)

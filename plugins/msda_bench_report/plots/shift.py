@@ -28,7 +28,8 @@ def middles(shift: Shift) -> pd.DataFrame:
     """
     points = [np.asarray(cloud.points, float) for cloud in shift.clouds]
     centres = np.array([some.mean(axis=0) for some in points])
-    within = np.concatenate([((some - some.mean(axis=0)) ** 2).sum(axis=1) for some in points]).mean()
+    from_centre = np.concatenate([some - centre for some, centre in zip(points, centres, strict=True)])
+    within = (from_centre**2).sum(axis=1).mean()
     others = (centres.sum(axis=0) - centres) / (len(centres) - 1)
     away = np.sqrt(((centres - others) ** 2).sum(axis=1) / max(within, 1e-300))
     frame = pd.DataFrame(
@@ -45,15 +46,16 @@ def middles(shift: Shift) -> pd.DataFrame:
 
 def shift(picture: Shift) -> Spec:
     """Draws each row of a picture as a point, and the middle of each domain as a large mark."""
-    rows = pd.concat(
-        pd.DataFrame(cloud.points, columns=["first", "second"]).assign(domain=cloud.domain) for cloud in picture.clouds
-    )
-    rows = rows.assign(rows=0, distance=float("nan"), is_middle=False)
+    clouds = []
+    for cloud in picture.clouds:
+        points = pd.DataFrame(cloud.points, columns=["first", "second"])
+        clouds.append(points.assign(domain=cloud.domain, rows=0, distance=float("nan"), is_middle=False))
     centres = middles(picture).assign(is_middle=True)
-    coloured = centres["domain"].tolist()[:MOST_COLOURED]
-    frame = pd.concat([rows, centres])
-    frame = frame.assign(group=frame["domain"].where(frame["domain"].isin(coloured), OTHERS))
-    return parts.panels("shift", frame, (), lambda frame: _shift(frame, picture, is_named=len(centres) <= _MOST_NAMED))
+    frame = pd.concat([*clouds, centres])
+    is_coloured = frame["domain"].isin(centres["domain"].head(MOST_COLOURED))
+    frame = frame.assign(group=frame["domain"].where(is_coloured, OTHERS))
+    is_named = len(centres) <= _MOST_NAMED
+    return parts.panels("shift", frame, (), lambda frame: _shift(frame, picture, is_named=is_named))
 
 
 def _shift(frame: pd.DataFrame, picture: Shift, *, is_named: bool) -> Spec:
@@ -66,14 +68,15 @@ def _shift(frame: pd.DataFrame, picture: Shift, *, is_named: bool) -> Spec:
         "color": channel("group:N", legend=below, scale={"domain": domains, "range": hues}),
         "shape": channel("group:N", legend=below, scale={"domain": domains, "range": shapes}),
     }
-    titles = [f"component {n}, {100 * share:.0f} % of the variance" for n, share in enumerate(picture.explained, 1)]
     scale = {"zero": False, "nice": False, "padding": 12}
-    across, up = channel("first:Q", title=titles[0], scale=scale), channel("second:Q", title=titles[1], scale=scale)
+    first, second = (f"{100 * share:.0f} % of the variance" for share in picture.explained)
+    across = channel("first:Q", title=f"component 1, {first}", scale=scale)
+    up = channel("second:Q", title=f"component 2, {second}", scale=scale)
     base = Layer().encode(x=across, y=up)
-    points = base.filter("!datum.is_middle").draw("point", filled=True, size=16, opacity=0.45).encode(**look)
+    points = base.filter("!datum.is_middle").dots(16, opacity=0.45).encode(**look)
     middle = base.filter("datum.is_middle")
-    seen = tips("domain", "rows distance")
-    marks = [points, middle.draw("point", filled=True, size=190, opacity=1).encode(**look, tooltip=seen)]
+    centres = middle.dots(190, opacity=1).encode(**look, tooltip=tips("domain", "rows distance"))
+    marks = [points, centres]
     if is_named:
         marks.append(middle.draw("text", dy=-13, fontWeight=600).encode(text=channel("domain:N")))
     return layered(frame, *marks, width=WIDTH, height=260)

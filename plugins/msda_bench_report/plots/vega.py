@@ -58,6 +58,14 @@ class Layer:
         """Draws this kind of mark."""
         return replace(self, mark={"type": mark} | _ordered(style))
 
+    def dots(self, size: int, **style: Any) -> Layer:
+        """Draws filled points of this area."""
+        return self.draw("point", filled=True, size=size, **style)
+
+    def dashed(self) -> Layer:
+        """Draws dashed lines."""
+        return self.draw("rule", strokeDash=[4, 3], opacity=0.7)
+
     def encode(self, **channels: Spec | Sequence[Spec]) -> Layer:
         """Shows columns, or fixed values, by these channels, too."""
         return replace(self, encoding={**self.encoding, **channels})
@@ -84,7 +92,7 @@ class Layer:
     @property
     def spec(self) -> Spec:
         """Its specification, without its own rows."""
-        spec: Spec = {"mark": self.mark, "encoding": {name: self.encoding[name] for name in sorted(self.encoding)}}
+        spec: Spec = {"mark": self.mark, "encoding": dict(sorted(self.encoding.items()))}
         if self.transform:
             spec["transform"] = [*self.transform]
         return spec
@@ -93,7 +101,8 @@ class Layer:
 def _operations(columns: Mapping[str, str]) -> Iterator[Spec]:
     for name, text in columns.items():
         operation, _, of = text[:-1].partition("(")
-        yield {"op": operation, "field": of, "as": name} if of else {"op": operation, "as": name}
+        column = {"field": of} if of else {}
+        yield {"op": operation, **column, "as": name}
 
 
 def _of_groups(names: Sequence[str]) -> Spec:
@@ -170,8 +179,10 @@ def _built(spec: Spec, datasets: Mapping[str, Any]) -> TopLevelMixin:
         chart = super(alt.Chart, alt.Chart).from_dict(own, validate=False)
     else:
         chart = kinds[inner].from_dict(own, validate=False)
-        parts = spec[inner]
-        chart[inner] = _built(parts, datasets) if inner == "spec" else [_built(part, datasets) for part in parts]
+        if inner == "spec":
+            chart[inner] = _built(spec[inner], datasets)
+        else:
+            chart[inner] = [_built(part, datasets) for part in spec[inner]]
     if "data" in spec:
         chart.data = alt.InlineData(values=datasets[spec["data"]["name"]])
     built: TopLevelMixin = chart
