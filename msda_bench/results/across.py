@@ -290,7 +290,7 @@ def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str
         firsts = []
         seconds = []
         for table in of_dataset:
-            first, second = paired(table.of(pair[0], None), table.of(pair[1], None))
+            first, second = paired(*(table.of(name, None) for name in pair))
             decimals.append(table.decimals[-1])
             if len(first) < len(table.seeds):
                 complete = False

@@ -102,13 +102,11 @@ def lone_answers(rows: pd.DataFrame) -> Iterator[str]:
 
 def _may_answer_one_class(ok: pd.DataFrame) -> pd.DataFrame:
     """The runs whose number of correct answers is that of one class; few, so that few records need to be read."""
-    sizes: dict[tuple[str, int], set[int]] = {}
-    for place, counts in tested_classes(ok).items():
-        if len(counts) > 1:
-            sizes[place] = set(counts.values())
+    tested = tested_classes(ok)
     fits = []
-    for target, seed, n_correct in zip(ok["target"].astype(object), ok["seed"], ok["n_correct"], strict=True):
-        fits.append(n_correct in sizes.get((target, seed), ()))
+    for target, seed, n_correct in ok[["target", "seed", "n_correct"]].itertuples(index=False):
+        counts = tested.get((target, seed), {})
+        fits.append(len(counts) > 1 and n_correct in counts.values())
     return ok[np.array(fits, bool)]
 
 
@@ -195,7 +193,9 @@ def _sentences_on_numbers(target: str, methods: Mapping[str, _Answers]) -> Itera
 
 def _farthest(answers: _Answers) -> int | None:
     """The class whose share is farthest outside its range in the sources, if it is far; of equal ones the larger."""
-    away = [max(low - share, share - high) for share, (low, high) in zip(answers.shares, answers.sources, strict=True)]
+    away = []
+    for share, (low, high) in zip(answers.shares, answers.sources, strict=True):
+        away.append(max(low - share, share - high))
     farthest = max(range(len(away)), key=lambda number: (round(away[number], 9), answers.shares[number]))
     return farthest if away[farthest] > FAR else None
 

@@ -54,10 +54,15 @@ class GainUnit(NamedTuple):
 
     def gain(self, difference: Difference) -> str:
         """Names a method with its mean difference and interval."""
-        text = f"{name_of(difference.method)} {self.form.format(difference.size)}"
-        if not math.isnan(difference.low):
-            text += f" [{self.form.format(difference.low)}, {self.form.format(difference.high)}]"
-        return f"{text}{difference.of}"
+        size = self.interval(difference.size, difference.low, difference.high)
+        return f"{name_of(difference.method)} {size}{difference.of}"
+
+    def interval(self, size: float, low: float, high: float) -> str:
+        """A difference with its interval, if it has one."""
+        text = self.form.format(size)
+        if math.isnan(low):
+            return text
+        return f"{text} [{self.form.format(low)}, {self.form.format(high)}]"
 
 
 def groups_of(pairs: Iterable[PairedComparison], method: str | None) -> Groups:

@@ -186,7 +186,7 @@ def summary_table(view: View) -> Table:
         Column("regret", formats.difference, ["regret"], unit),
     )
     title = f"{experiment.name}: {column}, {unit.label}"
-    return Table(f"{experiment.name}-summary", title, rows, columns, notes=tuple(_summary_notes(view, column)))
+    return Table(f"{experiment.name}-summary", title, rows, columns, notes=tuple(_summary_notes(view)))
 
 
 def pairs_tables(view: View) -> Iterator[Table]:
@@ -287,7 +287,7 @@ def _family(view: View) -> str:
     return f"the {counted(ranked - 1, 'comparison')} with {view.baseline}"
 
 
-def _summary_notes(view: View, column: str) -> Iterator[str]:
+def _summary_notes(view: View) -> Iterator[str]:
     experiment = view.experiment
     yield "Intervals: of the mean over the seeds, allowing for the examples that seeds share."
     if experiment.baseline is None:
@@ -297,9 +297,9 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
             f"Gain: mean paired difference to {experiment.baseline}, positive where better; NT: negative transfer, "
             f"{experiment.baseline} is significantly better (as in the table of pairs)."
         )
-    oracles = [row["oracle"] for row in view.rows if row["target"] == column and row["oracle"] is not None]
-    if oracles:
-        yield f"Regret: mean paired difference from the best reference, {oracles[0]}."
+    oracle = view.main_rows[0]["oracle"]
+    if oracle is not None:
+        yield f"Regret: mean paired difference from the best reference, {oracle}."
 
 
 def across_tables(across: Across | None) -> Iterator[Table]:

@@ -65,11 +65,14 @@ def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
     tables = []
     for view in shown:
         tables += [leaderboard_table(view), summary_table(view)]
-        main, notes = f"{view.experiment.name}-pairs", pairs_notes(view)[:1]
-        tables += [replace(table, notes=notes) for table in pairs_tables(view) if table.name == main]
+        notes = pairs_notes(view)[:1]
+        for table in pairs_tables(view):
+            if table.name == f"{view.experiment.name}-pairs":
+                tables.append(replace(table, notes=notes))
     tables += across_tables(analysis.across)
     texts = [markdown_text(table) for table in tables]
-    if lines := list(folder_lines(analysis.selected, noted=analysis.notes)):
+    lines = list(folder_lines(analysis.selected, noted=analysis.notes))
+    if lines:
         texts.append(f"### Notes\n\n{markdown_list(lines)}")
     return {
         LEADERBOARD: csv_text(analysis.leaderboard),

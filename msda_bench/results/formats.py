@@ -102,7 +102,7 @@ def mean(unit: Unit, value: Any, error: Any, rank: Any, mark: str, runs: str) ->
     """`mean +- standard error`, with markup for the best and second; one run gives its mean, none gives `-`."""
     if pd.isna(value):
         return "-"
-    start, end = "", ""
+    start = end = ""
     if pd.notna(rank):
         start, end = {1: BOLD, 2: SECOND}.get(int(rank), ("", ""))
     more = "" if pd.isna(error) else f"{SMALL[0]} +- {unit.show(error)}{SMALL[1]}"

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from msda_bench.errors import StoreError
-from msda_bench.results.runs import recorded_runs, results_of
+from msda_bench.results.runs import ok_runs, recorded_runs, results_of
 from msda_bench.store import Record, Store
 from msda_bench.store.codec import Provenance, RecordSummary
 from msda_bench.store.record import Counts
@@ -157,11 +157,10 @@ def tested_classes(runs: pd.DataFrame) -> dict[tuple[str, int], dict[int, int]]:
 
     All methods are tested on the same examples, so those of each target's first method that is ok tell them.
     """
-    columns = (runs[name].tolist() for name in ("target", "method", "seed", "status"))
     first: dict[str, str] = {}
     places: dict[Any, tuple[str, int]] = {}
-    for row, target, method, seed, status in zip(runs.index, *columns, strict=True):
-        if status == "ok" and method == first.setdefault(target, method):
+    for row, target, method, seed in ok_runs(runs)[["target", "method", "seed"]].itertuples(name=None):
+        if method == first.setdefault(target, method):
             places[row] = target, seed
     tested: dict[tuple[str, int], dict[int, int]] = {}
     for row, key, store in _recorded(runs.loc[[*places]]):

@@ -28,9 +28,12 @@ _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "refer
 _UNFINISHED = ("failed", "timeout", "oom", "skipped", "missing")
 _SHOWN = {status: place for place, status in enumerate((*_UNFINISHED, "diverged", "ok"))}
 """Which candidate stands for a run without a choice: the first candidate with the first of these statuses."""
-Run: TypeAlias = Mapping[int, int]
+Run: TypeAlias = dict[int, int]
 """The positions of the rows of a run's candidates, by number."""
-_Place: TypeAlias = tuple[str, str, str]
+Runs: TypeAlias = dict[tuple[str, int], Run]
+"""Runs by target and seed."""
+_Place: TypeAlias = tuple[str, ...]
+"""An experiment, a method and a target."""
 
 
 class Choice(NamedTuple):
@@ -57,19 +60,22 @@ class Choices:
     of: Mapping[tuple[str, str, str, str], Choice] = field(default_factory=dict)
 
     @cached_property
-    def numbers(self) -> Mapping[_Place, frozenset[int]]:
+    def numbers(self) -> Mapping[_Place, set[int]]:
         """The candidates that any track chooses, by experiment, method and target."""
-        numbers: dict[_Place, frozenset[int]] = {}
+        numbers: dict[_Place, set[int]] = {}
         for (*place, _), choice in self.of.items():
-            at = place[0], place[1], place[2]
-            chosen = frozenset() if choice.number is None else frozenset({choice.number})
-            numbers[at] = numbers.get(at, frozenset()) | chosen
+            chosen = numbers.setdefault(tuple(place), set())
+            if choice.number is not None:
+                chosen.add(choice.number)
         return numbers
 
-    def without(self, *, unfinished: bool) -> frozenset[_Place]:
+    def without(self, *, unfinished: bool) -> set[_Place]:
         """Where a track has no choice yet, since candidates are unfinished, or none at all."""
-        places = ((place[:3], choice) for place, choice in self.of.items() if choice.number is None)
-        return frozenset(place for place, choice in places if bool(choice.unfinished) == unfinished)
+        places = set()
+        for (*place, _), choice in self.of.items():
+            if choice.number is None and bool(choice.unfinished) == unfinished:
+                places.add(tuple(place))
+        return places
 
 
 class Candidates:
@@ -79,8 +85,8 @@ class Candidates:
         self.runs = runs if runs.index.is_monotonic_increasing else runs.sort_index(kind="stable")
         self.status: list[str] = self.runs["status"].tolist()
         self._scores: dict[str, list[float]] = {}
-        self._tried: dict[tuple[str, str], dict[tuple[str, int], dict[int, int]]] = {}
-        self._runs: dict[tuple[str, str, bool], dict[tuple[str, int], dict[int, int]]] = {}
+        self._tried: dict[tuple[str, str], Runs] = {}
+        self._runs: dict[tuple[str, str, bool], Runs] = {}
         self.results = results_of(runs)
         if self.results.selection is not None:
             return
@@ -97,7 +103,7 @@ class Candidates:
         """The methods of an experiment whose settings are selected, in the plan's order."""
         return [method for method in table.methods if method.search and (table.name, method.name) in self._tried]
 
-    def of(self, table: Experiment, method: Method, *, votes: bool) -> dict[tuple[str, int], dict[int, int]]:
+    def of(self, table: Experiment, method: Method, *, votes: bool) -> Runs:
         """The candidates of a method's runs that vote or, where these are on tuning seeds, of those that do not."""
         tried = self._tried.get((table.name, method.name), {})
         if table.tuning is None:
@@ -171,16 +177,20 @@ class Candidates:
         columns = [self._column(part) for part in parts_of(by)]
         means: dict[int, list[float]] = {}
         for number in voters[0]:
-            if all(self._is_ok(run, number) for run in voters):
-                of_parts = [_mean([column[run[number]] for run in voters]) for column in columns]
-                if not any(map(math.isnan, of_parts)):
-                    means[number] = of_parts
+            if not all(self._is_ok(run, number) for run in voters):
+                continue
+            rows = [run[number] for run in voters]
+            of_parts = [_mean([column[row] for row in rows]) for column in columns]
+            if not any(map(math.isnan, of_parts)):
+                means[number] = of_parts
         if len(columns) == 1 or not means:
             return {number: of_parts[0] for number, of_parts in means.items()}
-        sizes = np.array([*means.values()]).T
-        spreads = np.where(np.ptp(sizes, axis=1) > 0, sizes.std(axis=1), np.inf)[:, None]
+        sizes = np.array([*means.values()])
+        spreads = sizes.std(axis=0)
+        spreads[np.ptp(sizes, axis=0) == 0] = np.inf
+        standardised = (sizes - sizes.mean(axis=0)) / spreads
         # Rounded, so that sums which are equal as fractions are equal.
-        sums = ((sizes - sizes.mean(axis=1, keepdims=True)) / spreads).sum(axis=0).round(9)
+        sums = standardised.sum(axis=1).round(9)
         return dict(zip(means, sums.tolist(), strict=True))
 
     def _is_ok(self, run: Run, number: int) -> bool:

@@ -111,7 +111,8 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
     by_run = [*PLACES, "true"]
     runs = counted.groupby(by_run, observed=True, sort=False)[["count", "right"]].sum()
     runs["accuracy"] = 100 * runs["right"] / runs["count"]
-    classes = runs.groupby(by_class, observed=True, sort=False).agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
+    of_class = runs.groupby(by_class, observed=True, sort=False)
+    classes = of_class.agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
     of_wrong = confusion[~is_right].groupby([*by_class, "predicted"], observed=True, sort=False)
     wrong = of_wrong["count"].sum().reset_index().sort_values("count", ascending=False, kind="stable")
     worst = wrong.drop_duplicates(by_class).set_index(by_class)["predicted"]

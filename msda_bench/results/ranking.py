@@ -10,6 +10,7 @@ import pandas as pd
 
 from msda_bench.results.command_reports import folder_report
 from msda_bench.results.decision import PairedComparison, compared_at, holm
+from msda_bench.results.differences import GainUnit
 from msda_bench.results.experiment_tables import views
 from msda_bench.results.leaderboard import Analysis, analyse, ranked_rows, rows_of_mean
 from msda_bench.results.reference import Reference, beside
@@ -81,13 +82,13 @@ def control_of_method(table: Experiment, method: Method, own: Collection[str]) -
 
 def _components(recipe: str) -> list[str]:
     """The components at the beginning of a recipe, such as `adapt`, `d_A` and `sharpmax(gamma=0.1)`."""
-    depth, end = 0, len(recipe)
+    depth = 0
     for place, char in enumerate(recipe):
         depth += (char == "(") - (char == ")")
         if char == "," and not depth:
-            end = place
+            recipe = recipe[:place]
             break
-    return recipe[:end].split(" + ")
+    return recipe.split(" + ")
 
 
 def _questions(table: ScoreTable, own: Sequence[str]) -> Iterator[_Question]:
@@ -96,7 +97,8 @@ def _questions(table: ScoreTable, own: Sequence[str]) -> Iterator[_Question]:
         control = control_of_method(table.experiment, methods[name], own)
         if control not in table.methods or control == name:
             continue
-        pair = compared_at(table, None if len(table.targets) > 1 else table.targets[0], (name, control))
+        column = None if len(table.targets) > 1 else table.targets[0]
+        pair = compared_at(table, column, (name, control))
         if pair.n_paired:
             yield _Question(name, control, control == table.experiment.baseline, pair)
 
@@ -105,27 +107,24 @@ def _answers(table: Experiment, questions: Sequence[_Question]) -> dict[str, str
     p_values = holm([question.pair.p or 0.0 for question in questions])
     attainable = holm([question.pair.attainable_p for question in questions])
     corrected = f", corrected for {len(questions)} methods of yours" if len(questions) > 1 else ""
+    unit = GainUnit.of(table)
     answers = {}
     for question, p, least in zip(questions, p_values, attainable, strict=True):
-        word = _word(question, p, least, table.alpha)
-        form, pair = "{:+.2f}" if table.measure.percent else "{:+.3g}", question.pair
-        ends = ""
-        if pair.difference_low is not None:
-            ends = f" [{form.format(pair.difference_low)}, {form.format(pair.difference_high)}]"
-        gain = f"{form.format(pair.mean_difference)}{ends} over {counted(pair.n_paired, 'seed')}"
-        what = "the baseline " if question.is_baseline else ""
-        same = "" if question.is_baseline else ", which has the same discrepancy and uniform weights"
-        answers[question.method] = (
-            f"Against {what}{name_of(question.control)}{same}: {gain}, {word} (exact p = {p:.2g}{corrected})."
-        )
+        pair = question.pair
+        word = _word(pair, p, least)
+        gain = f"{unit.interval(*pair.difference_of(question.method))} over {counted(pair.n_paired, 'seed')}"
+        control = f"{name_of(question.control)}, which has the same discrepancy and uniform weights"
+        if question.is_baseline:
+            control = f"the baseline {name_of(question.control)}"
+        answers[question.method] = f"Against {control}: {gain}, {word} (exact p = {p:.2g}{corrected})."
     return answers
 
 
-def _word(question: _Question, p: float, attainable: float, alpha: float) -> str:
-    if question.pair.n_paired == question.pair.n_zero:
+def _word(pair: PairedComparison, p: float, attainable: float) -> str:
+    if pair.n_paired == pair.n_zero:
         return "equal in every pair"
-    if attainable > alpha:
+    if attainable > pair.alpha:
         return "too few seeds for a test"
-    if p > alpha:
+    if p > pair.alpha:
         return "not shown to differ"
-    return f"significantly {'better' if (question.pair.mean_difference or 0.0) > 0 else 'worse'}"
+    return f"significantly {'better' if (pair.mean_difference or 0.0) > 0 else 'worse'}"

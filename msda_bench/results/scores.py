@@ -124,13 +124,15 @@ class ScoreTable:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """The number of seeds with each status: (methods, targets + 1, statuses)."""
-        counts: NDArray[np.int64] = np.stack([(self.statuses == code).sum(axis=2) for code in range(_OK + 1)], axis=2)
+        has_status = self.statuses[..., np.newaxis] == np.arange(len(STATUSES))
+        counts: NDArray[np.int64] = has_status.sum(axis=2)
         return counts
 
     @cached_property
     def n_scored(self) -> NDArray[np.int64]:
         """The number of seeds with a score whose runs are all ok: (methods, targets + 1)."""
-        counts: NDArray[np.int64] = ((self.statuses == _OK) & ~np.isnan(self.merits)).sum(axis=2)
+        is_scored = (self.statuses == _OK) & ~np.isnan(self.merits)
+        counts: NDArray[np.int64] = is_scored.sum(axis=2)
         return counts
 
     @cached_property
@@ -322,7 +324,8 @@ def _has_headroom(table: ScoreTable, gap: Mapping[int, float] | None) -> bool:
 
 def labelled_methods(runs: pd.DataFrame) -> list[str]:
     """The methods whose training saw labels of the target."""
-    return [*runs.loc[runs["target_labels"].fillna(value=False).to_numpy(dtype=bool), "method"].unique()]
+    saw_labels = runs["target_labels"].to_numpy(bool, na_value=False)
+    return runs.loc[saw_labels, "method"].unique().tolist()
 
 
 def tells_headroom(named: str | None, recipes: Mapping[str, str], gains: Mapping[str, float]) -> str | None:
@@ -352,14 +355,14 @@ def at_chance(runs: pd.DataFrame) -> pd.Series[float]:
     is_chance = (runs["method"] == CHANCE_REFERENCE).to_numpy() & runs["reference"].to_numpy(bool)
     chance = runs[is_chance]
     diverged = runs[is_diverged]
-    known_scores = dict(zip(_run_places(chance), chance["score"].astype(object), strict=True))
+    known_scores = dict(zip(_run_places(chance), chance["score"].tolist(), strict=True))
     scores = [known_scores.get(place) for place in _run_places(diverged)]
     return pd.Series(scores, diverged.index, dtype=float).dropna()
 
 
 def _run_places(runs: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """The experiment, target and seed of each run."""
-    return zip(*(runs[name].astype(object) for name in ("experiment", "target", "seed")), strict=True)
+    return iter(runs[["experiment", "target", "seed"]].itertuples(index=False, name=None))
 
 
 def is_shown(gains: Sequence[float], alpha: float, overlap: float, decimals: int) -> bool:

@@ -25,14 +25,11 @@ from msda_bench.results.scores import ScoreTable, paired, score_tables
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.run_spec import canonical_json
 
+_DECISION = ("outcome", "reason", "n_family", "n_planned", "n_paired")
+_SIZES = ("mean_difference", "difference_low", "difference_high", "p", "p_holm", "detectable")
 COLUMNS = (
     *("experiment", "dataset", "method", "target", "metric", "alpha", "n_ok", "mean", "standard_error"),
-    *("source", "weight", "worth", "without", "outcome", "reason", "n_family", "n_planned", "n_paired"),
-    *("mean_without", "mean_difference", "difference_low", "difference_high", "p", "p_holm", "detectable"),
-)
-_OF_COMPARISON = (
-    *("outcome", "reason", "n_family", "n_planned", "n_paired"),
-    *("mean_difference", "difference_low", "difference_high", "p", "p_holm", "detectable"),
+    *("source", "weight", "worth", "without", *_DECISION, "mean_without", *_SIZES),
 )
 LEGEND = (
     "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: the source's "
@@ -179,7 +176,7 @@ def _without(
     for source, comparison in zip(left_out, test_family(comparisons, "sources"), strict=True):
         less = left_out[source]
         _, scores = paired(whole.of(method, target), less.of(method, target, whole.seeds))
-        row = {name: getattr(comparison, name) for name in _OF_COMPARISON}
+        row = {name: getattr(comparison, name) for name in (*_DECISION, *_SIZES)}
         row["without"] = less.experiment.name
         row["mean_without"] = less.sign * mean_of(scores)
         rows[source] = row
