@@ -61,9 +61,10 @@ def _means(results: Results) -> Iterator[Figure]:
     pairs = main_pairs(results.comparisons)
     if not len(pairs):
         return
-    best, baseline = best_of(pairs), results.baseline
-    with_best = relative_to(best, pairs[pairs["family"] != f"against {baseline}"])
-    to = best if baseline is None or testable(with_best).any() else baseline
+    to = best_of(pairs)
+    with_best = relative_to(to, pairs[pairs["family"] != f"against {results.baseline}"])
+    if results.baseline is not None and not testable(with_best).any():
+        to = results.baseline
     turned = relative_to(to, pairs)
     if testable(turned).any():
         label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
@@ -109,7 +110,7 @@ def _shift(shift: Shift | None) -> Iterator[Figure]:
     """Two components of the user's own data."""
     if shift is None:
         return
-    values, total = middles(shift), sum(shift.explained)
+    values = middles(shift)
     far = values.iloc[0]
     apart = (
         f"Farthest from the others: {name_of(far['domain'])}, by {far['distance']:.1f} times the spread in a domain."
@@ -117,7 +118,8 @@ def _shift(shift: Shift | None) -> Iterator[Figure]:
     most = max(len(cloud.points) for cloud in shift.clouds)
     text = (
         f"{apart} A point is a row (at most {most} a domain, drawn at random), a large mark the middle of a domain. "
-        f"The components hold {100 * total:.0f} % of the variance of {shift.of}; domains may differ in the rest, too."
+        f"The components hold {100 * sum(shift.explained):.0f} % of the variance of {shift.of}; domains may differ in "
+        "the rest, too."
     )
     if shift.left_out:
         text += f" {counted(shift.left_out, 'domain')} left out."
@@ -145,10 +147,11 @@ def pairs(results: Results) -> Section | None:
     """The comparisons of all pairs, where any two methods were shown to differ."""
     if results.ok.empty or results.comparisons.empty:
         return None
-    title, known = "Pairs of methods", conclusive(results.comparisons)
+    title = "Pairs of methods"
     if results.baseline is not None:
         which = f"Each method is compared with {name_of(results.baseline)} and with the best"
         return Section("pairs", title, f"{which}; `compare: {{pairs: all}}` in the suite compares all pairs.")
+    known = conclusive(results.comparisons)
     if known.empty:
         main = main_pairs(results.comparisons)
         few = f"With {counted(int(main['n_paired'].max()), 'paired seed')} no test of a pair of methods"
@@ -165,19 +168,14 @@ def pairs(results: Results) -> Section | None:
         "method is better than the column's. Charts in which nothing was shown are skipped."
     )
     ids = {AVERAGE: "average", **results.targets}
-    drawn = [where for where in places if where in differing and where in ids]
-    rows = {where: known[(known["place"] == where).to_numpy()] for where in drawn}
-    figures = tuple(
-        Figure(
-            f"pairs-{ids[where]}",
-            name_of(where),
-            f"p-values of pairs of methods: {name_of(where)}",
-            draw_pairs(compared),
-            compared[_PAIRS],
-        )
-        for where, compared in rows.items()
-    )
-    return Section("pairs", title, f"{text} {none}".strip(), figures, undrawn=len(differing) - len(drawn))
+    figures = []
+    for where in places:
+        if where in differing and where in ids:
+            compared = known[(known["place"] == where).to_numpy()]
+            label = f"p-values of pairs of methods: {name_of(where)}"
+            figure = Figure(f"pairs-{ids[where]}", name_of(where), label, draw_pairs(compared), compared[_PAIRS])
+            figures.append(figure)
+    return Section("pairs", title, f"{text} {none}".strip(), tuple(figures), undrawn=len(differing) - len(figures))
 
 
 def beyond(results: Results) -> Section | None:
@@ -213,7 +211,8 @@ def published(results: Results) -> Section | None:
 
 def classes(results: Results) -> Section | None:
     """The accuracy on each class, at each target."""
-    title, count = "Single classes", results.classes["class"].nunique()
+    title = "Single classes"
+    count = results.classes["class"].nunique()
     if not count:
         return None
     if count > _MOST_CLASSES:
@@ -237,14 +236,16 @@ def weights(results: Results) -> Section | None:
     """The weight of each source at the last epoch, at each target."""
     if results.curves.empty:
         return None
-    last, title = last_weights(results.curves), "Weights of the sources"
+    title = "Weights of the sources"
+    last = last_weights(results.curves)
     if last.empty:
         return Section("weights", title, "No method here weighs single sources, or none of those that do has a result.")
     text = (
         "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
         f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{_sampled(results)}"
     )
-    label, values = "Weight of each source by method", ["method", "source", "weight", "equal", "seeds"]
+    label = "Weight of each source by method"
+    values = ["method", "source", "weight", "equal", "seeds"]
     figures = results.by_target("weights", label, last, epochs.weight_map, lambda rows: rows[values])
     return results.section("weights", title, text, figures)
 
@@ -259,7 +260,9 @@ def course(results: Results) -> Section | None:
     text = "One row per method; lines are means over seeds with a band of one standard deviation; grey: equal weights."
     values = ["method", "source", "epoch", "weight", "deviation"]
     figures = results.by_target("course", label, few, epochs.weights, lambda rows: _ends(rows)[values])
-    return results.section("course", "Weights over the epochs", text + _sampled(results), figures) if figures else None
+    if not figures:
+        return None
+    return results.section("course", "Weights over the epochs", text + _sampled(results), figures)
 
 
 def _ends(rows: pd.DataFrame) -> pd.DataFrame:
@@ -267,7 +270,8 @@ def _ends(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sampled(results: Results) -> str:
-    drawn, every = results.curves["seeds"].max(), results.ok["seed"].nunique()
+    drawn = results.curves["seeds"].max()
+    every = results.ok["seed"].nunique()
     return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 
 
@@ -301,12 +305,12 @@ def time(results: Results) -> Section | None:
         "Seconds of training, mean of the runs that are ok; runs that were trained as one stack share its time. Times "
         "of different devices, or of a busy one, cannot be compared."
     )
-    of = results.ok[["method", "train_seconds", "steps", "score"]].groupby("method", sort=False)
-    values = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), runs=("score", "count")).reset_index()
-    values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
+    by_method = results.ok.groupby("method", sort=False)
+    values = by_method.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), runs=("score", "count"))
+    values["milliseconds_a_step"] = 1000 * values["seconds"] / values["steps"]
     title = "Seconds of training, best mean first"
     label = "Mean seconds of training of each method, the best mean score first"
-    figure = Figure("cost", title, label, scores.cost_of(results.ok), values, wide=True)
+    figure = Figure("cost", title, label, scores.cost_of(results.ok), values.reset_index(), wide=True)
     return Section("time", "Time", text, (figure,))
 
 
@@ -314,30 +318,28 @@ def settings(results: Results) -> Section | None:
     """The regret of each criterion, and the score as a function of each parameter."""
     if results.criteria["regret"].isna().all():  # none selects, or no target has labels
         return None
-    judged, tried = results.criteria, results.candidates
+    judged = results.criteria
     place = AVERAGE if (judged["target"] == AVERAGE).any() else results.experiment.targets[0]
     whole = judged[((judged["method"] == ALL) & (judged["target"] == place)).to_numpy()]
-    label, regret = "Regret to the oracle of each criterion", []
+    figures = []
     if whole.loc[whole["criterion"] != ORACLE, "regret"].notna().any():
+        label = "Regret to the oracle of each criterion"
         chart = scores.regrets(judged)
-        regret = [Figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True)]
-    rows = {parameter: tried[(tried["parameter"] == parameter).to_numpy()] for parameter in tried["parameter"].unique()}
-    by_parameter = (
-        Figure(
-            f"by-{slug}",
-            parameter,
-            f"Score on the target by {parameter}",
-            scores.sensitivity(rows[parameter]),
-            rows[parameter][["method", "value", "score"]],
-        )
-        for parameter, slug in list(slugs(rows).items())[:_MOST_PARAMETERS]
-    )
+        figures.append(Figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True))
+    tried = results.candidates
+    ids = slugs(tried["parameter"].unique())
+    for parameter, slug in list(ids.items())[:_MOST_PARAMETERS]:
+        own = tried[(tried["parameter"] == parameter).to_numpy()]
+        label = f"Score on the target by {parameter}"
+        values = own[["method", "value", "score"]]
+        figures.append(Figure(f"by-{slug}", parameter, label, scores.sensitivity(own), values))
+    if not figures:
+        return None
     text = (
         f"{' '.join(criteria_notes(judged))} The other charts show the score on the target of every candidate by one "
         "of its parameters, with the means of equal values joined: the oracle's view, for readers and not for tuning."
     )
-    figures = (*regret, *by_parameter)
-    return Section("settings", "Selecting settings", text, figures) if figures else None
+    return Section("settings", "Selecting settings", text, tuple(figures))
 
 
 SECTIONS: Sequence[Make] = (every_run, pairs, beyond, published, classes, weights, course, curves, time, settings)

@@ -97,18 +97,13 @@ class Results:
 
         Its title is the name of the target, after `title` if a section has several figures per target.
         """
-        at = {target: rows[(rows["target"] == target).to_numpy()] for target in self.targets}
-        return tuple(
-            Figure(
-                f"{name}-{slug}",
-                f"{title}{target}",
-                f"{label} at {name_of(target)}",
-                draw(at[target]),
-                values(at[target]),
-            )
-            for target, slug in self.targets.items()
-            if len(at[target])
-        )
+        figures = []
+        for target, slug in self.targets.items():
+            own = rows[(rows["target"] == target).to_numpy()]
+            if len(own):
+                about = f"{label} at {name_of(target)}"
+                figures.append(Figure(f"{name}-{slug}", f"{title}{target}", about, draw(own), values(own)))
+        return tuple(figures)
 
     def section(self, name: str, title: str, text: str, figures: tuple[Figure, ...]) -> Section:
         """A section of figures of single targets, which tells how many targets have none."""
@@ -164,7 +159,9 @@ def _narrowed(spec: Spec) -> Spec:
     if "vconcat" in spec:
         return spec | {"vconcat": [_narrowed(part) for part in spec["vconcat"]]}
     width = spec.get("width")
-    return spec | {"width": min(width, _STILL)} if isinstance(width, int | float) else spec
+    if not isinstance(width, int | float):
+        return spec
+    return spec | {"width": min(width, _STILL)}
 
 
 def _add_zoom(spec: Spec) -> bool:
@@ -190,7 +187,8 @@ def slugs(names: Iterable[str]) -> dict[str, str]:
     for name in dict.fromkeys(names):
         letters = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:60])
         words = letters.strip("-").lower() or "x"
-        slug, n = words, 1
+        slug = words
+        n = 1
         while slug in taken.values():
             n += 1
             slug = f"{words}-{n}"

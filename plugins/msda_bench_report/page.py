@@ -20,14 +20,13 @@ from msda_bench.results.decision import BETTER, SAME, WORSE
 from msda_bench.results.experiment_tables import View, across_tables, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
-from msda_bench.results.leaderboard import Analysis, analyse, without_nan
+from msda_bench.results.leaderboard import Analysis, Row, analyse, without_nan
 from msda_bench.results.load import load_cells
 from msda_bench.results.model_selection import candidates_of
 from msda_bench.results.predictions import per_class
 from msda_bench.results.problems import problems
 from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.reference import Reference, beside
-from msda_bench.results.report import Table
 from msda_bench.results.runs import are_ok, recorded_runs, results_of
 from msda_bench.results.verdict_across import verdict_across
 from msda_bench.results.words import name_of
@@ -36,7 +35,8 @@ from msda_bench_report.assets import asset, digest, download, environment, libra
 from msda_bench_report.builtin import SECTIONS, headline
 from msda_bench_report.figures import Results, drawn, picture, slugs
 from msda_bench_report.plots.epochs import by_epoch
-from msda_bench_report.plots.pairs import critical_difference, gains
+from msda_bench_report.plots.pairs import critical_difference
+from msda_bench_report.plots.pairs import gains as draw_gains
 from msda_bench_report.plots.parts import CONFIG, paper
 
 REPORT = "report.html"
@@ -75,50 +75,66 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
 
     `home` is the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
     """
-    files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
-    table = gains_table(across) if findings.reference is None else None
-    style, script, (packed, drawing) = asset("style.css"), asset("table.js") + asset("script.js"), library()
-    folder = results_of(runs).folder
+    across = findings.analysis.across
+    shown_across = across_parts(across, gains=findings.reference is None)
+    results = results_of(findings.analysis.selected)
     is_long = not home and len(findings.analysis.runs) > MOST_EMBEDDED
-    downloads = {RUNS: RUNS} if home else {} if is_long else dict([download(RUNS, runs_file(findings.analysis))])
-    downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN, LATEX))
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            plan=results_of(runs).plan,
-            sections=list(_experiments(findings)),
-            across=across,
-            gains=picture(gains(across)) if across is not None and table is not None else None,
-            table=table,
-            diagram=picture(critical_difference(across)) if across and across.concludes and across.mean_ranks else None,
-            finding=verdict_across(across) if across is not None and findings.reference is None else (),
-            # Lines on files name them from the folder on.
-            faults=[printable(line.replace(f"{folder}/", ""), 400) for line in results_of(runs).fault_lines],
-            ranks=findings.ranks,
-            reference=findings.reference,
-            commands=tuple(commands),
-            home=home,
-            n_runs=len(findings.runs),
-            n_ok=int(are_ok(findings.runs).sum()),
-            downloads=downloads,
-            is_long=is_long,
-            version=__version__,
-            style=style,
-            script=script,
-            library=packed,
-            config=CONFIG,
-            paper=paper(),
-            policy=policy(style, digest(script), drawing),
-        )
+    downloads = {}
+    if home:
+        downloads[RUNS] = RUNS
+    elif not is_long:
+        downloads.update([download(RUNS, runs_file(findings.analysis))])
+    downloads.update(download(name, findings.files[name]) for name in (LEADERBOARD, MARKDOWN, LATEX))
+    style = asset("style.css")
+    script = asset("table.js") + asset("script.js")
+    packed, drawing = library()
+    template = environment().get_template("page.html")
+    return template.render(
+        plan=results.plan,
+        sections=list(_experiments(findings)),
+        across=across,
+        **shown_across,
+        finding=verdict_across(across) if across is not None and findings.reference is None else (),
+        # Lines on files name them from the folder on.
+        faults=[printable(line.replace(f"{results.folder}/", ""), 400) for line in results.fault_lines],
+        ranks=findings.ranks,
+        reference=findings.reference,
+        commands=tuple(commands),
+        home=home,
+        n_runs=len(findings.runs),
+        n_ok=int(are_ok(findings.runs).sum()),
+        downloads=downloads,
+        is_long=is_long,
+        version=__version__,
+        style=style,
+        script=script,
+        library=packed,
+        config=CONFIG,
+        paper=paper(),
+        policy=policy(style, digest(script), drawing),
     )
 
 
-def gains_table(across: Across | None) -> Table | None:
-    """The table of mean gains over the baseline; None where experiments do not share one."""
-    if across is None or across.baseline is None or not across.gains:
-        return None
-    return next(across_tables(across))
+def across_parts(across: Across | None, *, gains: bool = True) -> dict[str, Any]:
+    """What templates show of a comparison across datasets, each None where there is nothing to show.
+
+    They are the `table` of mean gains over the baseline and its picture, `gains`, and the `diagram` of mean ranks.
+    """
+    parts: dict[str, Any] = dict.fromkeys(("table", "gains", "diagram"))
+    if across is None:
+        return parts
+    if gains and across.baseline is not None and across.gains:
+        parts["table"] = next(across_tables(across))
+        parts["gains"] = picture(draw_gains(across))
+    if across.concludes and across.mean_ranks:
+        parts["diagram"] = picture(critical_difference(across))
+    return parts
+
+
+def with_mark(view: View, row: Row) -> Row:
+    """A row of the leaderboard for templates, with the outcome against the baseline, its mark, and None for NaN."""
+    outcome = view.outcome(row)
+    return without_nan(row) | {"outcome": outcome, "mark": MARKS.get(outcome, "")}
 
 
 @dataclass(frozen=True)
@@ -150,79 +166,75 @@ class Findings:
     @property
     def runs(self) -> pd.DataFrame:
         """The selected runs of the folder itself."""
-        selected, own = self.analysis.selected, self.own
-        if own is None:
+        selected = self.analysis.selected
+        if self.own is None:
             return selected
         places = zip(selected["experiment"], selected["method"], strict=True)
-        return selected[[method in own.get(name, ()) for name, method in places]]
+        return selected[[method in self.own.get(name, ()) for name, method in places]]
 
 
 def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
-    runs, bad = findings.analysis.runs, problems(findings.analysis.selected)
-    ids = slugs(experiment.name for experiment in results_of(runs).plan.experiments)
+    bad = problems(findings.analysis.selected)
+    ids = slugs(experiment.name for experiment in results_of(findings.analysis.runs).plan.experiments)
     for view, results in _results(findings):
-        name, board = view.experiment.name, Board.of(view)
+        anchor = ids[view.experiment.name]
+        board = Board.of(view)
+        first = [
+            drawn(figure, anchor, board.shown, is_still=place == 0) for place, figure in enumerate(headline(results))
+        ]
+        parts = []
+        for make in SECTIONS:
+            section = make(results)
+            if section is not None:
+                figures = [drawn(figure, anchor, board.shown) for figure in section.figures]
+                parts.append({"id": f"{anchor}-{section.name}", "section": section, "figures": figures})
         yield {
-            "id": ids[name],
+            "id": anchor,
             "experiment": view.experiment,
             "verdict": view.verdict,
             "advice": advice_of(view),
             "notes": [note.line for note in view.notes],
             "warns": any(note.kind not in _PLAIN for note in view.notes),
             "board": board,
-            "headline": [
-                drawn(figure, ids[name], board.shown, is_still=place == 0)
-                for place, figure in enumerate(headline(results))
-            ],
-            "parts": [
-                {
-                    "id": f"{ids[name]}-{section.name}",
-                    "section": section,
-                    "figures": [drawn(figure, ids[name], board.shown) for figure in section.figures],
-                }
-                for make in SECTIONS
-                if (section := make(results)) is not None
-            ],
+            "headline": first,
+            "parts": parts,
             "problems": own_rows(view.experiment, bad),
             "facts": _facts(results.runs),
         }
 
 
 def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
-    every, runs = findings.analysis.runs, findings.analysis.selected
+    every = findings.analysis.runs
+    runs = findings.analysis.selected
     planned = results_of(every).plan.experiments
     most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)
     targets = {experiment.name: slugs(experiment.targets[:most]) for experiment in planned}
     # The curves and counts of targets without figures are not read.
     drawn_at = zip(runs["experiment"], runs["target"], strict=True)
     some = runs[[target in targets[name] for name, target in drawn_at]]
-    curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
+    curves = by_epoch(load_curves(some, MOST_CURVES))
+    classes = per_class(load_confusion(some))
     candidates = candidates_of(every, runs)
-    judged, tried = criteria_of(candidates), sensitivity_of(candidates)
+    judged = criteria_of(candidates)
+    tried = sensitivity_of(candidates)
     folder = results_of(every).folder
     shifts = {} if folder is None else read_shifts(Path(folder))
     for view in findings.views:
         experiment = view.experiment
-        places = targets[experiment.name]
-        own_curves, own_classes, own_judged, own_tried = (
-            own_rows(experiment, frame) for frame in (curves, classes, judged, tried)
+        results = Results(
+            targets=targets[experiment.name],
+            experiment=experiment,
+            shift=shifts.get(experiment.name),
+            runs=view.runs,
+            leaderboard=view.board,
+            comparisons=view.comparisons,
+            curves=own_rows(experiment, curves),
+            classes=own_rows(experiment, classes),
+            criteria=own_rows(experiment, judged),
+            candidates=own_rows(experiment, tried),
+            baseline=view.baseline,
         )
-        yield (
-            view,
-            Results(
-                targets=places,
-                experiment=experiment,
-                shift=shifts.get(experiment.name),
-                runs=view.runs,
-                leaderboard=view.board,
-                comparisons=view.comparisons,
-                curves=own_curves,
-                classes=own_classes,
-                criteria=own_judged,
-                candidates=own_tried,
-                baseline=view.baseline,
-            ),
-        )
+        yield view, results
 
 
 class BoardRow(NamedTuple):
@@ -243,7 +255,8 @@ class BoardRow(NamedTuple):
     @property
     def problems(self) -> tuple[str, ...]:
         """Counts of runs that are not ok, such as `2 failed`."""
-        return tuple(f"{count} {status}" for status in PROBLEMS if (count := self.main[f"n_{status}"]))
+        counts = {status: self.main[f"n_{status}"] for status in PROBLEMS}
+        return tuple(f"{count} {status}" for status, count in counts.items() if count)
 
 
 class Board(NamedTuple):
@@ -259,17 +272,15 @@ class Board(NamedTuple):
         columns = sorted(view.columns, key=lambda name: name != AVERAGE)
         cells: dict[str, dict[str, Any]] = {}
         for row in sorted(view.rows, key=lambda row: bool(row["reference"])):
-            outcome = view.outcome(row)
-            about = {"outcome": outcome, "mark": MARKS.get(outcome, "")}
-            cells.setdefault(row["method"], {})[row["target"]] = without_nan(row) | about
+            cells.setdefault(row["method"], {})[row["target"]] = with_mark(view, row)
         ordered = sorted(cells.items(), key=lambda item: _order(item[1][columns[0]]))
-        baseline = view.experiment.baseline and name_of(view.experiment.baseline)
+        baseline = view.experiment.baseline
         rows = []
         for place, (name, of) in enumerate(ordered):
-            fixed = bool(of[columns[0]]["reference"]) or name == view.experiment.baseline
+            fixed = bool(of[columns[0]]["reference"]) or name == baseline
             shown = tuple(of[column] for column in columns)
             rows.append(BoardRow(name_of(name), shown, fixed or place < MOST_SHOWN, fixed))
-        return cls(tuple(map(name_of, columns)), tuple(rows), baseline)
+        return cls(tuple(map(name_of, columns)), tuple(rows), baseline and name_of(baseline))
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -310,11 +321,13 @@ def _facts(runs: pd.DataFrame) -> dict[str, dict[str, list[tuple[str, int]]]]:
         "Data and protocol": {label: [_part(label, cell) for cell in cells] for label in _PROTOCOL},
     }
     values["Data and protocol"]["target labels in training"] = _column(made, "target_labels")
-    known = {
-        heading: {label: counts for label, column in columns.items() if (counts := _counts(column))}
-        for heading, columns in values.items()
-    }
-    return {heading: columns for heading, columns in known.items() if columns}
+    facts: dict[str, dict[str, list[tuple[str, int]]]] = {}
+    for heading, columns in values.items():
+        for label, column in columns.items():
+            counts = _counts(column)
+            if counts:
+                facts.setdefault(heading, {})[label] = counts
+    return facts
 
 
 def _column(made: pd.DataFrame, name: str) -> list[Any]:
@@ -331,12 +344,18 @@ def _counts(values: Iterable[Any]) -> list[tuple[str, int]]:
 def _part(label: str, cell: Mapping[str, Any]) -> str | None:
     """A part of a cell in words: a component with its parameters and version, settings, or a value."""
     value = cell.get(label)
+    if value is None:
+        return None
     if not isinstance(value, dict):
-        return None if value is None else _text(value)
+        return _text(value)
     if label == "training":
         return _settings(value)
-    given = _settings(params) if isinstance(params := value.get("params"), dict) else ""
-    return f"{value.get('name')}{f'({given})' if given else ''}, version {value.get('version')}"
+    name = f"{value.get('name')}"
+    params = value.get("params")
+    given = _settings(params) if isinstance(params, dict) else ""
+    if given:
+        name += f"({given})"
+    return f"{name}, version {value.get('version')}"
 
 
 def _settings(values: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from msda_bench.results.across import METRIC, Across, across_datasets, standings
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
-from msda_bench.results.leaderboard import ranked_rows, without_nan
+from msda_bench.results.leaderboard import ranked_rows
 from msda_bench.results.load import load_cells
 from msda_bench.results.notes import environments
 from msda_bench.results.runs import are_ok, recorded_runs, results_of
@@ -30,9 +31,8 @@ from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.assets import asset, digest, environment, policy
 from msda_bench_report.builtin import worst_target
-from msda_bench_report.figures import picture, slugs
-from msda_bench_report.page import MARKS, REPORT, Findings, gains_table, render_page
-from msda_bench_report.plots.pairs import critical_difference, gains
+from msda_bench_report.figures import slugs
+from msda_bench_report.page import REPORT, Findings, across_parts, render_page, with_mark
 from msda_bench_report.plots.scores import at_targets
 
 INDEX = "index.html"
@@ -68,12 +68,9 @@ class Column:
         `mark` is for methods that are significantly better or worse than the baseline.
         """
         rows = self.view.main_rows
-        every: dict[str, Mapping[str, Any]] = {}
-        for row in rows:
-            outcome = self.view.outcome(row)
-            every[row["method"]] = without_nan(row) | {"outcome": outcome, "mark": MARKS.get(outcome, "")}
+        every: dict[str, Mapping[str, Any]] = {row["method"]: with_mark(self.view, row) for row in rows}
         if len(ranked_rows(rows)) < 2:  # noqa: PLR2004 - a single ranked method is not marked as the best
-            every = {name: dict(row, bold_holm=None) for name, row in every.items()}
+            every = {name: {**row, "bold_holm": None} for name, row in every.items()}
         return every
 
     @property
@@ -130,16 +127,17 @@ def _in_order(columns: Iterable[Column]) -> list[Column]:
     Folders whose tests can show a difference come before others; columns that compare variants come last.
     """
     every = list(columns)
-    counts = pd.Series([name for column in every for name in column.rows], dtype=object).value_counts()
-
-    def place(column: Column) -> tuple[bool, bool, int, int]:
-        shared = sum(int(counts[name]) - 1 for name in column.rows)
+    counts: Counter[str] = Counter()
+    for column in every:
+        counts.update(column.rows.keys())
+    places: dict[str, list[tuple[bool, int, int]]] = {}
+    for column in every:
+        shared = sum(counts[name] - 1 for name in column.rows)
         is_tested = any(row["bold_holm"] is not None for row in column.rows.values())
-        return column.compares == "variants", not (shared and is_tested), -shared, -column.n_ok
-
-    first = {one.folder: min(place(other)[1:] for other in every if other.folder == one.folder) for one in every}
-    given = [*first]
-    return sorted(every, key=lambda one: (one.compares == "variants", *first[one.folder], given.index(one.folder)))
+        places.setdefault(column.folder, []).append((not (shared and is_tested), -shared, -column.n_ok))
+    # Sorting is stable, so that folders with equal places stay as they were given, and so do their columns.
+    folders = sorted(places, key=lambda folder: min(places[folder]))
+    return sorted(every, key=lambda one: (one.compares == "variants", folders.index(one.folder)))
 
 
 def _modality(dataset: str, registry: Registry) -> str:
@@ -202,10 +200,12 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
 
 
 def _names(folders: Iterable[Path]) -> list[str]:
-    names = [folder.resolve().name for folder in folders]
-    keys = [
-        name if names.index(name) == at else f"{name} {names[:at].count(name) + 1}" for at, name in enumerate(names)
-    ]
+    counts: Counter[str] = Counter()
+    keys = []
+    for folder in folders:
+        name = folder.resolve().name
+        counts[name] += 1
+        keys.append(name if counts[name] == 1 else f"{name} {counts[name]}")
     known = slugs(keys)
     return [known[key] for key in keys]
 
@@ -230,32 +230,29 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
     # Variants take part in the sentences and the comparison across datasets only where there is nothing else.
     of_methods = [column for column in columns if column.compares == "methods"] or columns
     across = _compared(of_methods)
-    concludes = across is not None and across.concludes and across.mean_ranks
-    table = gains_table(across)
+    shown_across = across_parts(across)
+    protocols: set[str] = set()
+    for column in columns:
+        protocols.update(column.protocol)
     style = asset("style.css") + asset("site.css")
     script = asset("table.js") + asset("site.js")
-    return (
-        environment()
-        .get_template("site.html")
-        .render(
-            folders=folders,
-            columns=columns,
-            rows=_rows(columns, across),
-            modalities=sorted({column.modality for column in columns}),
-            protocols=sorted({word for column in columns for word in column.protocol}),
-            finding=_finding(of_methods, across),
-            table=table,
-            has_both=len({column.compares for column in columns}) > 1,
-            across=across if table is not None or concludes else None,
-            gains=picture(gains(across)) if across is not None and table is not None else None,
-            diagram=picture(critical_difference(across)) if across is not None and concludes else None,
-            faults=faults,
-            downloads=(LEADERBOARD, *(f"{folder}/{RUNS}" for folder in folders)),
-            version=__version__,
-            style=style,
-            script=script,
-            policy=policy(style, digest(script)),
-        )
+    template = environment().get_template("site.html")
+    return template.render(
+        folders=folders,
+        columns=columns,
+        rows=_rows(columns, across),
+        modalities=sorted({column.modality for column in columns}),
+        protocols=sorted(protocols),
+        finding=_finding(of_methods, across),
+        has_both=len({column.compares for column in columns}) > 1,
+        across=across if any(part is not None for part in shown_across.values()) else None,
+        **shown_across,
+        faults=faults,
+        downloads=(LEADERBOARD, *(f"{folder}/{RUNS}" for folder in folders)),
+        version=__version__,
+        style=style,
+        script=script,
+        policy=policy(style, digest(script)),
     )
 
 
@@ -270,18 +267,22 @@ class Row(NamedTuple):
 
 def _rows(columns: Sequence[Column], across: Across | None) -> list[Row]:
     """The methods: by their mean gain over the baseline, then by their number of columns; references come last."""
-    names = dict.fromkeys(name for column in columns for name in column.rows)
-    cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
-    rows = [Row(name_of(name), row, all(cell["reference"] for cell in row if cell)) for name, row in cells.items()]
-    gaining = standings(across).dropna(subset="mean_gain") if across is not None else pd.DataFrame({"method": []})
-    first = [name_of(name) for name in gaining["method"]]
+    names: dict[str, None] = {}
+    for column in columns:
+        names.update(dict.fromkeys(column.rows))
+    rows = []
+    for name in names:
+        cells = tuple(column.rows.get(name) for column in columns)
+        rows.append(Row(name_of(name), cells, all(cell["reference"] for cell in cells if cell)))
+    first: list[str] = []
+    if across is not None:
+        first += map(name_of, standings(across).dropna(subset="mean_gain")["method"])
 
     def place(row: Row) -> tuple[Any, ...]:
-        ranks = [  # from 0 for the best to 1 for the last
-            (cell["rank"] - 1) / max(column.n_ranked - 1, 1)
-            for cell, column in zip(row.cells, columns, strict=True)
-            if cell and cell["rank"]
-        ]
+        ranks = []  # from 0 for the best to 1 for the last
+        for cell, column in zip(row.cells, columns, strict=True):
+            if cell and cell["rank"]:
+                ranks.append((cell["rank"] - 1) / max(column.n_ranked - 1, 1))
         decided = first.index(row.name) if row.name in first else len(first)
         known = sum(cell is not None for cell in row.cells)
         return row.reference, decided, -known, sum(ranks) / len(ranks) if ranks else 1.0
@@ -311,7 +312,8 @@ def _datasets(columns: Iterable[Column]) -> int:
 
 
 def _finding(columns: Sequence[Column], across: Across | None) -> Sequence[str]:
-    if across is not None and (finding := verdict_across(across)):
+    finding = () if across is None else verdict_across(across)
+    if finding:
         return finding
     lines = [f"{name_of(column.experiment.name)}: {column.view.verdict[0]}" for column in columns[:_MOST_NAMED]]
     return [line.replace("+-", "±") for line in dict.fromkeys(lines)]
