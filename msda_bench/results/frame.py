@@ -234,35 +234,34 @@ def _planned(plan: Plan) -> pd.DataFrame:
 
 def _planned_runs(table: Experiment, cells: Sequence[PlannedRun]) -> pd.DataFrame:
     """The planned runs of one experiment in the order of its grid: methods, targets, seeds, candidates."""
-    methods, targets, seeds = table.methods, table.targets, table.every_seed
-    place_of_method = {method.name: place for place, method in enumerate(methods)}
-    place_of_target = {target: place for place, target in enumerate(targets)}
-    place_of_seed = {seed: place for place, seed in enumerate(seeds)}
-    places = np.empty(len(cells), np.int64)
-    for number, cell in enumerate(cells):
-        first = (place_of_method[cell.method] * len(targets) + place_of_target[cell.target]) * len(seeds)
-        places[number] = first + place_of_seed[cell.seed]
-    counts = np.bincount(places, minlength=len(methods) * len(targets) * len(seeds))
-    is_reported = np.tile(np.isin(seeds, table.seeds), len(methods) * len(targets))
-    without = np.flatnonzero((counts == 0) & is_reported)
-    places = np.concatenate([places, without])
+    names = [method.name for method in table.methods]
+    shape = (len(names), len(table.targets), len(table.every_seed))
+    codes = (
+        pd.Index(names).get_indexer([cell.method for cell in cells]),
+        pd.Index(table.targets).get_indexer([cell.target for cell in cells]),
+        pd.Index(table.every_seed).get_indexer([cell.seed for cell in cells]),
+    )
+    taken = np.ravel_multi_index(codes, shape)
+    is_reported = np.broadcast_to(np.isin(table.every_seed, table.seeds), shape)
+    free = np.setdiff1d(np.flatnonzero(is_reported), taken)
+    places = np.concatenate([taken, free])
     order = np.argsort(places, kind="stable")
-    row, seed = np.divmod(places[order], len(seeds))
-    method, target = np.divmod(row, len(targets))
-    more = [None] * len(without)
-    columns: dict[str, Any] = {
-        "experiment": table.name,
-        "dataset": table.dataset,
-        "task": table.task,
-        "target": _objects(targets)[target],
-        "method": _objects([method.name for method in methods])[method],
-        "reference": np.array([method.reference for method in methods], bool)[method],
-        "seed": np.array(seeds, np.int64)[seed],
+    method, target, seed = np.unravel_index(places[order], shape)
+    more = [None] * len(free)
+    texts = {
+        "target": _objects(table.targets)[target],
+        "method": _objects(names)[method],
         "candidate": _objects([*(cell.candidate for cell in cells), *more])[order],
         "key": _objects([*(cell.key or None for cell in cells), *more])[order],
     }
-    texts = {name: pd.Series(columns[name], dtype=object) for name in ("target", "method", "candidate", "key")}
-    return pd.DataFrame(columns | texts, range(len(order)))
+    runs = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in texts.items()})
+    return runs.assign(
+        experiment=table.name,
+        dataset=table.dataset,
+        task=table.task,
+        reference=runs["method"].isin(table.references),
+        seed=np.array(table.every_seed, np.int64)[seed],
+    )
 
 
 def _objects(values: Sequence[Any]) -> NDArray[np.object_]:

@@ -282,12 +282,8 @@ def _far(table: ScoreTable, placed: NDArray[np.float64], least: float | None = N
 
 def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The medians over the last axis of what is not NaN, (..., 1); NaN where all is."""
-    ordered = np.sort(values, axis=-1)  # NaN last
-    counts = (~np.isnan(values)).sum(axis=-1, keepdims=True)
-    low = np.take_along_axis(ordered, np.maximum(counts - 1, 0) // 2, axis=-1)
-    high = np.take_along_axis(ordered, np.minimum(counts // 2, values.shape[-1] - 1), axis=-1)
-    medians: NDArray[np.float64] = (low + high) / 2
-    return medians
+    rows = pd.DataFrame(values.reshape(-1, values.shape[-1]))
+    return rows.median(axis=1).to_numpy().reshape(*values.shape[:-1], 1)
 
 
 def _unscored(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
-from msda_bench.results.runs import are_ok
+from msda_bench.results.runs import ok_runs
 from msda_bench.results.words import counted, first_of, name_of
 
 FEWEST_TESTED = 10
@@ -19,17 +18,10 @@ def small_tests(runs: pd.DataFrame) -> dict[str, int]:
 
     `runs` are those of one experiment. Targets without labels have no test, and are not among them.
     """
-    sizes = runs["n_test"].to_numpy("float64", na_value=np.nan)
-    is_tested = are_ok(runs) & (sizes > 0)
-    is_small = is_tested & (sizes < FEWEST_TESTED)
-    if not is_small.any():
-        return {}
-    large = {*runs["target"][is_tested & ~is_small]}
-    most: dict[str, int] = {}
-    for target, size in zip(runs["target"][is_small], sizes[is_small].tolist(), strict=True):
-        if target not in large:
-            most[target] = max(int(size), most.get(target, 0))
-    return most
+    ok = ok_runs(runs)
+    tested = ok[ok["n_test"].to_numpy(float, na_value=0) > 0]
+    most = tested.groupby("target", observed=True, sort=False)["n_test"].max()
+    return {str(target): int(size) for target, size in most.items() if size < FEWEST_TESTED}
 
 
 def averaged_targets(targets: Sequence[str], small: Collection[str]) -> tuple[str, ...]:

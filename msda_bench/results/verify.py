@@ -261,8 +261,8 @@ def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Repor
             last.append(Line("note", note, wrapped=False))
     last += [Line("verdict", _verdict(verification), wrapped=False) for verification in verified]
     sections.append(Section(lines=tuple(last)))
-    are_ok = all(are_ok(verification.runs).all() for verification in verified)
-    return Report(tuple(sections), verified_frame(verified), are_ok and not results.fault_lines)
+    is_complete = all(are_ok(verification.runs).all() for verification in verified)
+    return Report(tuple(sections), verified_frame(verified), is_complete and not results.fault_lines)
 
 
 def _sources(verification: Verification) -> pd.DataFrame:
