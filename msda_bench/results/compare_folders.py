@@ -71,7 +71,8 @@ def folders_report(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str], *
         if changes:
             texts.append(f"differs: {', '.join(changes)}")
         texts += [f"same: {ok} of {len(runs)} runs that both plan are ok in both, {equal} with an equal result", ""]
-        sections.append(Section((_table(one, other, scores),), tuple(Line("line", text) for text in texts)))
+        lines = tuple(Line("line", text) for text in texts)
+        sections.append(Section((_table(one, other, scores),), lines))
         rows += scores
     last = [
         Line("caption", LEGEND),
@@ -147,8 +148,9 @@ def _scores(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> Ite
     """The rows of an experiment: the pairs of methods at each target, and on average."""
     common = set(a["target"]) & set(b["target"])
     # The runs are of one experiment each, which has a single table, or none if no target is in both.
-    tables = zip(score_tables(a[a["target"].isin(common)]), score_tables(b[b["target"].isin(common)]), strict=True)
-    for table_a, table_b in tables:
+    tables_a = score_tables(a[a["target"].isin(common)])
+    tables_b = score_tables(b[b["target"].isin(common)])
+    for table_a, table_b in zip(tables_a, tables_b, strict=True):
         for target in table_a.columns:
             pairs = [compared_between(table_b, table_a, target, (name_b, name_a)) for name_a, name_b in methods.items()]
             for pair in test_family(pairs, "methods"):

@@ -108,14 +108,14 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
     is_right = confusion["true"] == confusion["predicted"]
     counted = confusion.assign(right=confusion["count"].where(is_right, 0))
     by_class = ["experiment", "target", "method", "true"]
-    by_run = [*PLACES, "true"]
-    runs = counted.groupby(by_run, observed=True, sort=False)[["count", "right"]].sum()
+    runs = counted.groupby([*PLACES, "true"], observed=True, sort=False)[["count", "right"]].sum()
     runs["accuracy"] = 100 * runs["right"] / runs["count"]
     of_class = runs.groupby(by_class, observed=True, sort=False)
     classes = of_class.agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
     of_wrong = confusion[~is_right].groupby([*by_class, "predicted"], observed=True, sort=False)
-    wrong = of_wrong["count"].sum().reset_index().sort_values("count", ascending=False, kind="stable")
-    worst = wrong.drop_duplicates(by_class).set_index(by_class)["predicted"]
+    wrong = of_wrong["count"].sum().reset_index()
+    wrong = wrong.sort_values("count", ascending=False, kind="stable").drop_duplicates(by_class)
+    worst = wrong.set_index(by_class)["predicted"]
     classes["taken_for"] = worst.reindex(classes.index).astype("Int64")
     return classes.reset_index().rename(columns={"true": "class"})
 

@@ -111,8 +111,9 @@ class ScoreTable:
 
     def placed(self, rows: pd.DataFrame, column: str) -> NDArray[np.float64]:
         """A column of the experiment's runs as (methods, targets, seeds), NaN for runs that are not among the rows."""
-        values = np.full((len(self.methods), len(self.targets), len(self.seeds)), np.nan)
-        values[_places_of(rows, self.methods, self.targets, self.seeds)] = rows[column].to_numpy(float, na_value=np.nan)
+        values = np.full(self.is_ok.shape, np.nan)
+        at = _places_of(rows, self.methods, self.targets, self.seeds)
+        values[at] = rows[column].to_numpy(float, na_value=np.nan)
         return values
 
     @cached_property
@@ -249,7 +250,7 @@ def _score_table(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, f
         merits=merits,
         statuses=statuses,
         decimals=tuple(decimals),
-        overlaps=tuple(_overlaps(rows, at[1], len(targets), of_mean)),
+        overlaps=tuple(_overlaps(rows, targets, averaged)),
         labelled=references.intersection(labelled_methods(rows)),
     )
     return replace(table, has_headroom=_has_headroom(table, gap))
@@ -291,20 +292,20 @@ def _decimals_of(experiment: Experiment, merits: NDArray[np.float64]) -> int:
     return min(_DECIMALS + 2 - math.ceil(math.log10(middle)), _MOST_DECIMALS)
 
 
-def _overlaps(rows: pd.DataFrame, targets: NDArray[np.intp], n_targets: int, of_mean: Sequence[int]) -> Iterator[float]:
+def _overlaps(rows: pd.DataFrame, targets: Sequence[str], averaged: Sequence[str]) -> Iterator[float]:
     """The ratio of test to training examples at each target, and its mean over the averaged ones."""
-    is_ok = are_ok(rows) & rows["score"].notna().to_numpy()
-    ratios = np.asarray(rows["n_test"] / rows["n_train"], np.float64)
-    for place in range(n_targets):
-        yield _mean_of_all(ratios[is_ok & (targets == place)])
-    yield _mean_of_all(ratios[is_ok & np.isin(targets, of_mean)])
+    scored = rows[are_ok(rows) & rows["score"].notna()]
+    ratios = (scored["n_test"] / scored["n_train"]).astype(float)
+    for target in targets:
+        yield _mean_of_all(ratios[scored["target"] == target])
+    yield _mean_of_all(ratios[scored["target"].isin(averaged)])
 
 
-def _mean_of_all(values: Scores) -> float:
+def _mean_of_all(values: pd.Series[float]) -> float:
     """The mean; 0 without values, or where one is not known."""
-    if not len(values) or np.isnan(values).any():
+    if values.empty or values.isna().any():
         return 0.0
-    return float(values.mean())
+    return float(values.to_numpy().mean())
 
 
 def _has_headroom(table: ScoreTable, gap: Mapping[int, float] | None) -> bool:
