@@ -47,7 +47,7 @@ class PairedComparison:
         leads: whether the ranks are in favour of `first`.
         difference_low, difference_high: the interval of the mean difference.
         deviation: the standard deviation of the differences.
-        outcome: of `first` against `second`; `reason` tells why it is unknown.
+        outcome: of `first` against `second`; `reason` is why it is unknown.
         family, n_family: the tests over which p is corrected, and their number.
         p_holm: p after Holm's correction.
         detectable: the smallest true difference that the test would find with probability 0.8.
@@ -246,7 +246,7 @@ def paired_statistics(
 
     The test takes differences rounded once to these `decimals`, so that exact ties and zeros stay what they are; means
     and intervals are computed before they are rounded. The interval allows for the `overlap` of the splits. `complete`
-    tells whether no run is missing behind the differences.
+    is False where a run is missing behind the differences.
     """
     n = len(differences)
     tests = signed_rank_tests(np.round(np.asarray(differences, float), decimals))

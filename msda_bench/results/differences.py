@@ -15,7 +15,7 @@ _KINDS = (BETTER, SAME, WORSE, UNDECIDED, TOO_FEW)
 
 
 class Difference(NamedTuple):
-    """A method's mean difference from another one, with its interval; `of` tells in how many experiments it has one."""
+    """A method's mean difference from another one, with its interval; `of` is the number of experiments with one."""
 
     method: str
     size: float
@@ -89,7 +89,7 @@ def _kind_of(pair: PairedComparison, method: str) -> str:
 
 
 def answer(unit: GainUnit, base: str, groups: Groups, why: str) -> str:
-    """Whether methods gain over the baseline, which, and how much; `why` tells why nothing can be shown."""
+    """Whether methods gain over the baseline, which, and how much; `why` is the reason why nothing can be shown."""
     n = sum(len(rows) for rows in groups.values())
     if BETTER in groups:
         count = len(groups[BETTER])
@@ -131,7 +131,7 @@ def other_groups(unit: GainUnit, base: str, groups: Groups) -> Iterator[str]:
 
 
 def headroom_sentence(unit: GainUnit, difference: Difference, *, is_shown: bool, alone: str = "") -> str:
-    """What a reference says of headroom; `alone` tells how little it learns from, if it does not see the sources."""
+    """The headroom, by a reference; `alone` says how little it learns from, if it does not see the sources."""
     gain = f"{unit.gain(difference)} {unit.label}"
     if is_shown:
         return f"There is headroom: with labels of the target, {gain}."

@@ -127,7 +127,7 @@ PER_CLASS = FrameSchema(
 
 
 def classes_report(runs: pd.DataFrame) -> Report:
-    """What `msda-bench leaderboard --per-class` answers: a table for each experiment and target, one row per class.
+    """The report of `msda-bench leaderboard --per-class`: a table for each experiment and target, one row per class.
 
     Raises:
         BenchError: no record has the counts.

@@ -39,7 +39,7 @@ class Line(NamedTuple):
     """A sentence beside tables.
 
     Attributes:
-        kind: a `caption` explains tables, and `--quiet` hides it; `nothing` tells why there is no table.
+        kind: a `caption` explains tables, and `--quiet` hides it; `nothing` is the reason why there is no table.
         text: the sentence.
         wrapped: whether it is printed in lines of 80 characters.
     """

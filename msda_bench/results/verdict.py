@@ -129,7 +129,7 @@ def _best(experiment: Experiment, unit: GainUnit, ranked: Sequence[Row], pairs: 
 
 
 def _headroom(table: ScoreTable, unit: GainUnit, rows: Sequence[Row], runs: pd.DataFrame) -> Iterator[str]:
-    """How much labels of the target gain, by the reference that tells most: one that learns from the sources, too."""
+    """How much labels of the target gain, by a reference, if possible one that learns from the sources, too."""
     labelled = {row["method"]: row for row in rows if row["method"] in table.labelled and not math.isnan(row["gain"])}
     recipes = {name: str(row["recipe"]) for name, row in labelled.items()}
     gains = {name: row["gain"] for name, row in labelled.items()}
