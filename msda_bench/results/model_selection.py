@@ -86,15 +86,12 @@ class Candidates:
         self.status: list[str] = self.runs["status"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._tried: dict[tuple[str, str], Runs] = {}
-        self._runs: dict[tuple[str, str, bool], Runs] = {}
         self.results = results_of(runs)
         if self.results.selection is not None:
             return
-        is_tried = self.runs["candidate"].notna().to_numpy()
-        places = self.runs.loc[is_tried, ["candidate", "experiment", "method", "target", "seed"]]
-        columns = [places[name].tolist() for name in places]
-        rows = zip(*columns, np.flatnonzero(is_tried).tolist(), strict=True)
-        for number, table, method, target, seed, row in sorted(rows, key=lambda row: row[0]):
+        places = self.runs[["candidate", "experiment", "method", "target", "seed"]].assign(row=range(len(self.runs)))
+        tried = places[places["candidate"].notna()].sort_values("candidate", kind="stable")
+        for number, table, method, target, seed, row in tried.itertuples(index=False):
             of_method = self._tried.setdefault((table, method), {})
             of_run = of_method.setdefault((target, seed), {})
             of_run[number] = row
@@ -108,11 +105,8 @@ class Candidates:
         tried = self._tried.get((table.name, method.name), {})
         if table.tuning is None:
             return tried
-        place = (table.name, method.name, votes)
-        if place not in self._runs:
-            tuning_seeds = set(table.tuning.seeds)
-            self._runs[place] = {at: run for at, run in tried.items() if (at[1] in tuning_seeds) == votes}
-        return self._runs[place]
+        tuning_seeds = set(table.tuning.seeds)
+        return {at: run for at, run in tried.items() if (at[1] in tuning_seeds) == votes}
 
     def choices(self, table: Experiment, method: Method, by: str | None = None) -> Iterator[Choice]:
         """What a criterion chooses for each run or, by tuning seeds, for each target; by default the suite's own."""
@@ -220,9 +214,11 @@ class Candidates:
         rows = {}
         for (target, seed), run in self.of(table, method, votes=False).items():
             number = chosen[target, None if table.tuning else seed]
+            if number in run:
+                rows[run[number]] = False
+                continue
             first = min(run.values(), key=lambda row: _SHOWN[self.status[row]])
-            row = first if number is None else run.get(number, first)
-            rows[row] = number not in run and (table.tuning is not None or self.status[row] == "ok")
+            rows[first] = table.tuning is not None or self.status[first] == "ok"
         return rows
 
     def select(self, by: str | None = None) -> pd.DataFrame:
@@ -349,11 +345,11 @@ def chosen_on_tuning_seeds(runs: pd.DataFrame, choices: Choices | None = None) -
         return with_results(runs, results)
     choices = choices or choices_of(runs)
     is_kept = np.array(runs["status"] != "missing", bool)
-    rows = np.flatnonzero(~is_kept)
-    missing = runs.iloc[rows]
-    columns = [missing[name].tolist() for name in ("experiment", "method", "target", "seed", "candidate")]
-    for row, name, method, target, seed, candidate in zip(rows.tolist(), *columns, strict=True):
+    missing = runs.loc[~is_kept, ["experiment", "method", "target", "seed", "candidate"]]
+    is_wanted = []
+    for name, method, target, seed, candidate in missing.itertuples(index=False):
         tuning = tables.get(name)
         chosen = choices.numbers.get((name, method, target)) or {0}
-        is_kept[row] = tuning is None or seed in tuning.seeds or candidate in chosen
+        is_wanted.append(tuning is None or seed in tuning.seeds or candidate in chosen)
+    is_kept[~is_kept] = is_wanted
     return with_results(runs[is_kept].reset_index(drop=True), replace(results, choices=choices))
