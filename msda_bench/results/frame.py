@@ -237,9 +237,9 @@ def _planned_runs(table: Experiment, cells: Sequence[PlannedRun]) -> pd.DataFram
     names = [method.name for method in table.methods]
     shape = (len(names), len(table.targets), len(table.every_seed))
     codes = (
-        pd.Index(names).get_indexer([cell.method for cell in cells]),
-        pd.Index(table.targets).get_indexer([cell.target for cell in cells]),
-        pd.Index(table.every_seed).get_indexer([cell.seed for cell in cells]),
+        pd.Index(names).get_indexer(pd.Index([cell.method for cell in cells])),
+        pd.Index(table.targets).get_indexer(pd.Index([cell.target for cell in cells])),
+        pd.Index(table.every_seed).get_indexer(pd.Index([cell.seed for cell in cells])),
     )
     taken = np.ravel_multi_index(codes, shape)
     is_reported = np.broadcast_to(np.isin(table.every_seed, table.seeds), shape)

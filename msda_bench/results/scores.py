@@ -326,7 +326,7 @@ def _has_headroom(table: ScoreTable, gap: Mapping[int, float] | None) -> bool:
 def labelled_methods(runs: pd.DataFrame) -> list[str]:
     """The methods whose training saw labels of the target."""
     saw_labels = runs["target_labels"].to_numpy(bool, na_value=False)
-    return runs.loc[saw_labels, "method"].unique().tolist()
+    return [*runs.loc[saw_labels, "method"].unique()]
 
 
 def tells_headroom(named: str | None, recipes: Mapping[str, str], gains: Mapping[str, float]) -> str | None:

@@ -70,7 +70,7 @@ def _grouped(curves: pd.DataFrame, *more: str) -> Any:
 
 def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
     groups = _grouped(curves, "source", "pooled", "epoch")
-    means = groups[["risk", "gap", "weight"]].mean()
+    means: pd.DataFrame = groups[["risk", "gap", "weight"]].mean()
     means["deviation"] = groups["weight"].std()
     means["seeds"] = groups.size()
     return means.reset_index()
@@ -172,7 +172,7 @@ def curves(curves: str | Path | pd.DataFrame, what: Literal["risk", "gap"] = "ri
 def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
     """The mean over sources and seeds at each epoch as `value`, for methods with any nonzero value."""
     means = by_epoch(curves)
-    values = _grouped(means[means["epoch"] != LAST], "epoch")[what].mean().rename("value").reset_index()
+    values: pd.DataFrame = _grouped(means[means["epoch"] != LAST], "epoch")[what].mean().rename("value").reset_index()
     is_nonzero = values["value"].abs() > 0
     return values[is_nonzero.groupby(values["method"].astype(object)).transform("any")]
 

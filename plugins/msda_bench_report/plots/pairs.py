@@ -89,8 +89,8 @@ def _pairs(rows: pd.DataFrame) -> Spec:
     # Each pair twice, once for the row of either method.
     sides = []
     for turned, column in ((True, first), (False, second)):
-        side = turned_pairs(rows, np.full(len(rows), turned)).rename(columns={"method": "row"})
-        sides.append(side.assign(method=column))
+        own = turned_pairs(rows, np.full(len(rows), turned)).rename(columns={"method": "row"})
+        sides.append(own.assign(method=column))
     cells = pd.concat(sides)
     cells["text"] = cells["p"].map(show_p)
     cells["order"] = cells["row"].map(places)
