@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import pandas as pd
 
@@ -195,11 +194,9 @@ def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> 
 
 def _medians(runs: pd.DataFrame, column: str) -> dict[str, float]:
     """The median of a column over the runs of each method that are ok, without missing values."""
-    known = ok_runs(runs)[["method", column]].dropna()
-    by_method: dict[str, list[float]] = {}
-    for name, value in known.itertuples(index=False):
-        by_method.setdefault(name, []).append(float(value))
-    return {name: median(found) for name, found in by_method.items()}
+    known = ok_runs(runs)[["method", column]].dropna().astype({column: float})
+    medians = known.groupby("method", observed=True)[column].median()
+    return {str(name): float(value) for name, value in medians.items()}
 
 
 def _advice(

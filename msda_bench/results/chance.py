@@ -82,19 +82,14 @@ def chance_sentences(experiment: Experiment, rows: Sequence[Row], chance: Beside
     if not chance.levels or not ranked:
         return
     methods: dict[str, list[str]] = {column: [] for column in chance.levels}
-    low: dict[str, list[str]] = {column: [] for column in chance.levels}
     for row in ranked:
-        column = row["target"]
-        if column not in chance.levels:
-            continue
-        methods[column].append(row["method"])
-        if (column, row["method"]) in chance.low:
-            low[column].append(row["method"])
+        if row["target"] in methods:
+            methods[row["target"]].append(row["method"])
     targets = [column for column in chance.levels if column != AVERAGE]
-    nobody = [target for target in targets if low[target] == methods[target]]
+    nobody = [target for target in targets if all((target, name) in chance.low for name in methods[target])]
     if nobody:
         yield f"At {chance.shown(nobody)} no method does clearly better than {chance.what}."
-    below = low[chance.column]
+    below = [name for name in methods[chance.column] if (chance.column, name) in chance.low]
     if below and len(nobody) < len(targets):
         where = "on average" if chance.column == AVERAGE else f"at {name_of(chance.column)}"
         level = f"{chance.what} ({chance.levels[chance.column]:.1f} %)"

@@ -17,7 +17,7 @@ from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.load import read_records
 from msda_bench.results.model_selection import select
-from msda_bench.results.report import Column, Line, Report, Section, Table
+from msda_bench.results.report import TEST_COLUMNS, Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.scores import paired, score_tables
 from msda_bench.results.words import listed, spans
@@ -178,8 +178,7 @@ def _table(one: Experiment, other: Experiment, rows: list[dict[str, Any]]) -> Ta
         Column("B", formats.number, ["mean_b"], unit),
         Column("difference", formats.difference, ["mean_difference"], unit),
         Column("interval", formats.interval, ["difference_low", "difference_high"], unit),
-        Column("p", formats.p_in_brackets, ["p_holm", "outcome", "reason", "n_paired"]),
-        Column("n", formats.of_planned, ["n_paired", "n_planned"]),
+        *TEST_COLUMNS,
     )
     name = " / ".join(dict.fromkeys((one.name, other.name)))
     title = f"{name} ({one.dataset}): {unit.label}"

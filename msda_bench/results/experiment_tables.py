@@ -319,7 +319,7 @@ def across_tables(across: Across | None) -> Iterator[Table]:
             Column("better", formats.of_tested, ["n_better", "n_tested"]),
             Column("worse", formats.of_tested, ["n_worse", "n_tested"]),
         ]
-    columns.append(Column("mean rank", formats.two_decimals, ["mean_rank"]))
+    columns.append(Column("mean rank", formats.decimals(2), ["mean_rank"]))
     for name in across.experiments:
         columns.append(Column(name, formats.gain_with_mark, [f"gain:{name}", f"outcome:{name}"], unit))
     notes = tuple(_across_notes(across))

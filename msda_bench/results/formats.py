@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,14 +63,6 @@ def show_p(p: Any) -> str:
     if pd.isna(p):
         return "-"
     return f"{p:.4f}" if p >= _LEAST_P else "<.0001"
-
-
-def show_share(count: float | None, total: int) -> str:
-    """Formats a percentage as `12.3`, or as `<0.1`; empty for None or NaN, where nothing was counted."""
-    if pd.isna(count):
-        return ""
-    percent = 100 * count / total
-    return "<0.1" if 0 < percent < _LEAST_PERCENT else f"{percent:.1f}"
 
 
 def text(_: Unit, *values: Any) -> str:
@@ -165,8 +157,11 @@ def gain_with_mark(unit: Unit, value: Any, outcome: str) -> str:
 
 
 def share(_: Unit, part: Any, total: Any) -> str:
-    """A percentage."""
-    return show_share(part, total)
+    """A percentage as `12.3`, or as `<0.1`; empty where nothing was counted."""
+    if pd.isna(part):
+        return ""
+    percent = 100 * part / total
+    return "<0.1" if 0 < percent < _LEAST_PERCENT else f"{percent:.1f}"
 
 
 def domain(_: Unit, name: str, target: str) -> str:
@@ -174,19 +169,13 @@ def domain(_: Unit, name: str, target: str) -> str:
     return "itself" if name == target else printable(name)
 
 
-def one_decimal(_: Unit, value: Any) -> str:
-    """A number with one decimal, whatever the unit."""
-    return _fixed(value, 1)
+def decimals(digits: int) -> Callable[[Unit, Any], str]:
+    """What writes numbers with so many decimals, whatever the unit."""
 
+    def show(_: Unit, value: Any) -> str:
+        return "-" if pd.isna(value) else f"{value:.{digits}f}"
 
-def two_decimals(_: Unit, value: Any) -> str:
-    """A number with two decimals."""
-    return _fixed(value, 2)
-
-
-def three_decimals(_: Unit, value: Any) -> str:
-    """A number with three decimals."""
-    return _fixed(value, 3)
+    return show
 
 
 def difference_if(unit: Unit, value: Any, is_so: bool) -> str:  # noqa: FBT001 - a value of the row
@@ -199,7 +188,3 @@ def z_if(_: Unit, value: Any, is_so: bool) -> str:  # noqa: FBT001 - a value of 
     if not is_so:
         return ""
     return "-" if pd.isna(value) else f"{value:+.1f}"
-
-
-def _fixed(value: Any, digits: int) -> str:
-    return "-" if pd.isna(value) else f"{value:.{digits}f}"

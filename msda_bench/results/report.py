@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.errors import printable
+from msda_bench.results import formats
 from msda_bench.results.formats import PLAIN, Unit
 
 BEST_MARK = "*"
@@ -33,6 +34,13 @@ class Column(NamedTuple):
     of: Sequence[str]
     unit: Unit = PLAIN
     where: tuple[str, Any] | None = None
+
+
+TEST_COLUMNS = (
+    Column("p", formats.p_in_brackets, ["p_holm", "outcome", "reason", "n_paired"]),
+    Column("n", formats.of_planned, ["n_paired", "n_planned"]),
+)
+"""The columns of a comparison by its corrected test."""
 
 
 class Line(NamedTuple):

@@ -19,7 +19,7 @@ from msda_bench.results.frame import load_curves
 from msda_bench.results.load import load_cells
 from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines, is_whole
-from msda_bench.results.report import Column, Line, Report, Section, Table
+from msda_bench.results.report import TEST_COLUMNS, Column, Line, Report, Section, Table
 from msda_bench.results.runs import ok_runs, recorded_runs, results_of, with_results
 from msda_bench.results.scores import ScoreTable, paired, score_tables
 from msda_bench.suite.plan import Experiment
@@ -216,15 +216,14 @@ def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
             Column("target", formats.text, ["target"]),
             Column("with all", formats.number, ["mean"], unit),
             Column("source", formats.text, ["source"]),
-            Column("weight", formats.three_decimals, ["weight"]),
-            Column("worth", formats.one_decimal, ["worth"]),
+            Column("weight", formats.decimals(3), ["weight"]),
+            Column("worth", formats.decimals(1), ["worth"]),
         ]
         if block["without"].notna().any():
             columns += [
                 Column("without", formats.number, ["mean_without"], unit),
                 Column("change", formats.difference, ["mean_difference"], unit),
-                Column("p", formats.p_in_brackets, ["p_holm", "outcome", "reason", "n_paired"]),
-                Column("n", formats.of_planned, ["n_paired", "n_planned"]),
+                *TEST_COLUMNS,
             ]
         title = f"{table.name} ({table.dataset}): {unit.label}; alpha {table.alpha:g}"
         yield Table(f"{table.name}-sources", title, block, tuple(columns))
