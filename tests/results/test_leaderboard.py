@@ -73,6 +73,21 @@ def test_the_best_reference_is_the_oracle_column_by_column(table):
     assert entries(table(runs), "average")["SRC"].regret == 32.5
 
 
+@pytest.mark.parametrize(
+    ("gains", "headroom"),
+    [
+        ((1, 1, 1, 1, 1, 60), True),
+        ((1, 1, 1, 1, 60), False),
+        ((10, 11, 9, 10, 12), True),
+        ((-1, 1, 1, 1, 60, 1), False),
+    ],
+)
+def test_headroom_is_decided_by_the_exact_test_or_of_too_few_seeds_by_the_interval(gains, headroom, table):
+    """Six gains that are all positive have p = 1/32, whatever their spread; five cannot have less than 1/16."""
+    runs = table({"SRC": {"x": BASE[: len(gains)]}, "ref": {"x": plus(*gains)}}, baseline="SRC")
+    assert entries(runs)["ref"].headroom == headroom
+
+
 def test_each_run_has_a_status_and_the_worst_counts_in_the_mean(table):
     statuses = {"x": ["failed: a", "timeout", "oom", "skipped: b", None], "y": [None, "oom", "diverged", 1, 1]}
     runs = table({"a": statuses})
