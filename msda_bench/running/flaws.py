@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from msda_bench.api import Array, Dataset, DomainData
 from msda_bench.component.dataset import drops_duplicates
@@ -55,36 +56,33 @@ def find_flaws(dataset: Dataset, domains: Mapping[str, DomainData]) -> list[str]
 
 def _copies(dataset: Dataset, domains: Mapping[str, DomainData]) -> Iterator[str]:
     names = list(domains)
-    every_digest = np.concatenate([digests(data.x) for data in domains.values()])
-    _, prints = np.unique(every_digest, return_inverse=True)
-    prints = prints.reshape(-1)
     sizes = [len(data.y) for data in domains.values()]
-    places = np.repeat(np.arange(len(names)), sizes)
-    labels = np.concatenate([data.y for data in domains.values()])
-    unlabelled = [place for place, name in enumerate(names) if name in dataset.unlabelled_domains]
-    is_known = ~np.isin(places, unlabelled)
-    pairs = prints * len(names) + places
-    _, first = np.unique(pairs, return_index=True)
-    again = np.ones(len(pairs), bool)
-    again[first] = False
+    columns = {
+        "digest": np.concatenate([digests(data.x) for data in domains.values()]),
+        "domain": np.repeat(np.arange(len(names)), sizes),
+        "label": np.concatenate([data.y for data in domains.values()]),
+    }
+    rows = pd.DataFrame(columns)
+    unlabelled = [number for number, name in enumerate(names) if name in dataset.unlabelled_domains]
+    is_known = ~rows["domain"].isin(unlabelled)
+    again = rows.duplicated(["digest", "domain"])
     if again.any():
-        where = _counted(names, places[again], [f" of {size}" for size in sizes])
-        agreement = _agreement(pairs[is_known], labels[is_known])
+        where = _counted(rows[again], names, [f" of {size}" for size in sizes])
+        agreement = _agreement(rows[is_known], ["digest", "domain"])
         remedy = "" if drops_duplicates(dataset) else "; `duplicates: drop` leaves them out"
         yield f"copies: rows that equal an earlier one of their domain: {where}; {agreement}{remedy}"
-    between = _in_several(prints, places)
+    between = _in_several(rows, ["digest"], "domain")
     if between.any():
-        where = _counted(names, places[between], [""] * len(names))
-        of_known = between & is_known
-        agreement = _agreement(prints[of_known], labels[of_known])
+        where = _counted(rows[between], names, [""] * len(names))
+        agreement = _agreement(rows[between & is_known], ["digest"])
         grouped = any(data.groups is not None for data in domains.values())
         remedy = "" if grouped else "; if they are of one thing, name it as their group"
         yield f"copies: rows that equal one of another domain: {where}; {agreement}{remedy}"
 
 
-def _counted(names: Sequence[str], places: Array, sizes: Sequence[str]) -> str:
-    """The number of rows of each domain that has any."""
-    counts = np.bincount(places, minlength=len(names)).tolist()
+def _counted(rows: pd.DataFrame, names: Sequence[str], sizes: Sequence[str]) -> str:
+    """The number of rows of each domain that has any, followed by its size in words."""
+    counts = np.bincount(rows["domain"], minlength=len(names)).tolist()
     texts = []
     for name, count, size in zip(names, counts, sizes, strict=True):
         if count:
@@ -92,23 +90,17 @@ def _counted(names: Sequence[str], places: Array, sizes: Sequence[str]) -> str:
     return first_of(texts)
 
 
-def _agreement(prints: Array, labels: Array) -> str:
-    """Whether equal rows have the same label."""
-    differ = int(_in_several(prints, labels).sum())
+def _agreement(rows: pd.DataFrame, equal: list[str]) -> str:
+    """Whether rows that are equal in these columns have the same label."""
+    differ = int(_in_several(rows, equal, "label").sum())
     if not differ:
         return "equal rows have equal labels"
     return f"{differ} of these and their originals have different labels"
 
 
-def _in_several(prints: Array, of: Array) -> Array:
-    """Which rows equal a row with another value of `of`."""
-    different, place = np.unique(prints, return_inverse=True)
-    values, value = np.unique(of, return_inverse=True)
-    place = place.reshape(-1)
-    pairs = np.unique(place * len(values) + value.reshape(-1))
-    counts = np.bincount(pairs // max(1, len(values)), minlength=len(different))
-    several: Array = counts[place] > 1
-    return several
+def _in_several(rows: pd.DataFrame, equal: list[str], column: str) -> pd.Series[bool]:
+    """Which rows equal, in some columns, a row with another value in this one."""
+    return rows.groupby(equal)[column].transform("nunique", dropna=False) > 1
 
 
 def _lacking(labels: Mapping[str, Array], classes: int) -> Iterator[str]:
