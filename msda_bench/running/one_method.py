@@ -11,10 +11,9 @@ from pathlib import Path
 from msda_bench.api import Array, DomainData, NewRows, NewRowsReader
 from msda_bench.data import LocalFiles
 from msda_bench.engine.final import train_final
-from msda_bench.engine.model import Components
 from msda_bench.errors import BenchError
 from msda_bench.plugin_errors import packages_of, plugin_errors
-from msda_bench.plugins import Registry, discover
+from msda_bench.plugins import discover
 from msda_bench.results.answered import doubts_of
 from msda_bench.results.frame import read_runs
 from msda_bench.results.model_selection import Candidates
@@ -32,6 +31,7 @@ from msda_bench.suite.load import Suite, load_suite
 from msda_bench.suite.plan import Experiment, Method
 from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.run_spec import RunSpec, canonical_json
+from msda_bench.suite.search import candidates_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,10 @@ class OneMethod:
         self.name = options.method
         self._report = (lambda _: None) if options.quiet else report
         self._device = find_device(options.device)
-        cell = _cell_of(options, expansion, table, method, self._report, warn)
+        candidate = _selected(options, expansion, table, method, self._report, warn)
+        place = table.name, method.name, candidate
+        planned = next(run for run in expansion.plan.cells if (run.experiment, run.method, run.candidate) == place)
+        cell = expansion.cells[planned.key]
         refuse_untrusted_files(options.suite, [cell], trusted=options.trust_files)
         self._cell = replace(
             cell,
@@ -98,7 +101,8 @@ class OneMethod:
         fetch = options.fetch or suite.fetch
         ensure_data([self._cell], self._registry, self._report, fetch=fetch, device=self._device)
         self.reader = _reader(options.suite, experiment)
-        self.sees_target = _sees_target(self._cell, self._registry) or self.reader.sees_target
+        _, settings = candidates_of(experiment.file, self.name)
+        self.sees_target = settings[candidate or 0].method.sees_target or self.reader.sees_target
         self._labels: Array | None = None
 
     def fit(self, target: str | None, rows: DomainData | None) -> FittedMethod:
@@ -163,26 +167,6 @@ def _labelled(experiment: ResolvedExperiment) -> tuple[str, ...]:
     return tuple(name for name in experiment.domains if name in wanted and name not in without)
 
 
-def _cell_of(
-    options: FitOptions,
-    expansion: Expansion,
-    table: Experiment,
-    method: Method,
-    report: Callable[[str], None],
-    warn: Callable[[str], None],
-) -> RunSpec:
-    """A run of the method, with the settings that the suite gives or has selected."""
-    number = None
-    if method.search is not None:
-        number = _selected(options, expansion, table, method, report, warn)
-    planned = next(
-        cell
-        for cell in expansion.plan.cells
-        if (cell.experiment, cell.method, cell.candidate) == (table.name, method.name, number)
-    )
-    return expansion.cells[planned.key]
-
-
 def _selected(
     options: FitOptions,
     expansion: Expansion,
@@ -190,14 +174,15 @@ def _selected(
     method: Method,
     report: Callable[[str], None],
     warn: Callable[[str], None],
-) -> int:
-    """The candidate that was selected most often, over targets and seeds; of several the first.
+) -> int | None:
+    """The candidate that was selected most often, over targets and seeds; of several the first; None without a search.
 
     Raises:
         BenchError: no results select one.
     """
     search = method.search
-    assert search is not None  # noqa: S101 - asked before
+    if search is None:
+        return None
     if len(search.candidates) == 1:
         return 0
     folder = options.results / expansion.plan.suite
@@ -233,10 +218,3 @@ def _refuse(name: str, cell: RunSpec, experiment: ResolvedExperiment) -> None:
     for key in ("corrupt", "label_shift"):
         if getattr(experiment.data, key) is not None:
             raise BenchError(f"{name}: the suite changes labels (`{key}`), which no model to use should learn from")
-
-
-def _sees_target(cell: RunSpec, registry: Registry) -> bool:
-    """Whether a method looks at the unlabelled rows of the target."""
-    components = Components.of(cell, registry)
-    adapts = cell.standardise is not None or cell.prior_correction is not None
-    return adapts or components.draws_target or components.scheme.target_statistics
