@@ -23,6 +23,18 @@ def identify(capsys):
     return run
 
 
+@pytest.fixture
+def told(identify):
+    """`told(words)`: what a command that ends well says on stdout, line by line."""
+
+    def run(*words):
+        code, out, _ = identify(*words)
+        assert code == 0
+        return "\n".join(out)
+
+    return run
+
+
 def refused(result):
     code, _, (line,) = result
     assert code == 2
