@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 
 import msda_bench as mb
-from msda_bench.store.record import Outcome
-from tests.results.conftest import planned, with_cells, write_folder
+from tests.results.conftest import planned, points, with_cells, write_folder
 
-N_TEST = 10**6
-METHODS = ("SRC", "a", "b", "c")
 SUITE = """
 schema: 1
-name: NAME
-dataset: {NAME: {train: 40}}
-targets: [TARGET]
+name: stress
+dataset: {stress: {train: 40}}
+targets: [target]
 seeds: 20
 backbone: linear
 training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
@@ -39,15 +36,12 @@ def dry_run(tmp_path, monkeypatch, said):
     """
     monkeypatch.chdir(tmp_path)
 
-    def run(gains, text=None, steps=6):
-        text = text or SUITE.replace("NAME", "stress").replace("TARGET", "target")
+    def run(gains, text=SUITE, steps=6):
         Path("mine.yaml").write_text(text)
-        noise = np.random.default_rng(0).normal(50, 5, len(gains[0]))
-        scores = dict(zip(METHODS, [noise, *(noise + gain for gain in gains)], strict=False))
-        runs = {
-            method: {"target": [Outcome(N_TEST, n_correct=round(score * N_TEST / 100)) for score in values]}
-            for method, values in scores.items()
-        }
+        noise = np.random.default_rng(0).normal(0, 5, len(gains[0]))
+        runs = {"SRC": {"target": [points(score) for score in noise]}}
+        for method, gain in zip("abc", gains, strict=False):
+            runs[method] = {"target": [points(score) for score in noise + gain]}
         domain = re.search(r"targets: \[(.*)\]", text)[1]  # of the same project, since a domain has the same name
         made = planned(runs, "earlier", "stress", baseline="SRC")
         experiment, cells, records = with_cells(made, lambda _: {"dataset": {"name": "stress"}, "target": domain})
@@ -84,14 +78,10 @@ def test_hours_are_in_proportion_to_steps(dry_run):
 
 
 def test_what_the_stored_runs_do_not_tell_is_not_said(dry_run):
-    fonts = SUITE.replace("NAME", "fonts").replace("TARGET", "sans")
+    fonts = SUITE.replace("stress", "fonts").replace("[target]", "[sans]")
     unknown = "80 runs take an unknown time: no run on their data is stored; --limit 20 trains some"
     assert dry_run(drawn(3, 4), fonts)[1:] == [unknown]
-    assert [line[:7] for line in dry_run(drawn(3, 1))[1:]] == ["80 runs"]
-    plain = (
-        SUITE.replace("NAME", "stress")
-        .replace("TARGET", "target")
-        .replace("compare: {baseline: SRC, pairs: baseline}", "")
-    )
-    without = plain.replace("{scheme: pooled}", "{discrepancy: spectral_l2, mu: 1}")
-    assert [line[:7] for line in dry_run(drawn(3, 4), without)[1:]] == ["80 runs"]
+    without = SUITE.replace("compare: {baseline: SRC, pairs: baseline}", "")
+    without = without.replace("{scheme: pooled}", "{discrepancy: spectral_l2, mu: 1}")
+    for said in (dry_run(drawn(3, 1)), dry_run(drawn(3, 4), without)):
+        assert [line[:7] for line in said[1:]] == ["80 runs"]

@@ -4,7 +4,6 @@ import argparse
 import re
 import shlex
 import shutil
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from PIL import Image
 
 from msda_bench.cli import main as program
 from msda_bench.cli.main import main
+from tests.logs import contents
 
 TABLE = """\
 method,target,mean,source,table,certainty
@@ -98,73 +98,67 @@ COMMANDS = {
 """Each command, without options."""
 
 
-class Use(NamedTuple):
-    """A value that changes what the command does, and the command where it is not the one of `COMMANDS`."""
-
-    value: str = ""
-    command: str = ""
-
-
 USES = {
-    "--against": Use("results/tiny", "leaderboard results/tiny-own"),
-    "compare --against": Use("results/tiny", "compare results/tiny-own"),
-    "report --against": Use("results/tiny", "report results/tiny-own"),
-    "run --against": Use("results/tiny", OWN),
-    "run --methods": Use("own.yaml"),
-    "--by": Use("oracle"),
-    "--experiments": Use("clouds"),
-    "--format": Use("github"),
-    "new kind": Use("", "new KIND my_part"),
-    "new --fitted": Use("", "new scheme my_part"),
-    "run --trust-files": Use("", NEW),
-    "check --kind": Use("metric", "check msda-bench"),
-    "check --params": Use("'{train: 600}'", "check stress"),
-    "check --strict": Use("", "check d_A"),
-    "run --no-shift": Use("", MINE),
-    "run --limit": Use("1", NEW),
-    "compare --match": Use("SRC=DARN", "compare results/tiny other/letters"),
-    "--methods": Use("DARN"),
-    "--metric": Use("macro_f1"),
-    "run --only": Use("method=SRC"),
-    "--out": Use("out"),
-    "predict --method": Use("DARN"),
-    "predict --results": Use("elsewhere"),
-    "predict --seed": Use("7"),
-    "predict --device": Use(),
-    "predict --trust-files": Use(),
-    "predict --fetch": Use(),
-    "predict --quiet": Use(),
-    "run --device": Use("", NEW),
-    "run --executor": Use("inline", NEW),
-    "run --fetch": Use("", NEW),
-    "run --keep-going": Use("", NEW),
-    "run --scheduler": Use("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
-    "run --shard": Use("0/2"),
-    "run --stack": Use("2", NEW),
-    "run --timeout": Use("500", LOCAL),
-    "run --workers": Use("1", LOCAL),
-    "data identify --suite": Use("first.yaml"),
-    "data identify --domain": Use("hospital", "data identify patients.csv --label disease"),
-    "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),
-    "data identify --text": Use("notes", PATIENTS),
-    "data identify --group": Use("patient", PATIENTS),
-    "data identify --test": Use("rule=1", PATIENTS),
-    "data identify --predictions": Use("rule", PATIENTS),
-    "data identify --task": Use("", f"{PATIENTS} --suite first.yaml"),
-    "data identify --signals": Use("", "data identify windows.npz --domain site --label y"),
-    "data identify --missing": Use("36", PATIENTS),
-    "data identify --unpack": Use("folder", "data identify hub.parquet --domain site --label y"),
-    "data identify --unlabelled": Use("drop", "data identify clinics.csv --domain hospital --label disease"),
-    "store verify --strict": Use("", "store verify marred"),
-    "verify --table": Use("another.csv"),
-    "compare other": Use("other/letters"),
-    "data list names": Use("stress"),
-    "data fetch names": Use("stress", "data fetch"),
-    "data verify names": Use("stress", "data verify"),
-    "data fetch --all": Use("", "data fetch"),
-    "data verify --all": Use("", "data verify"),
+    "--against": ("results/tiny", "leaderboard results/tiny-own"),
+    "compare --against": ("results/tiny", "compare results/tiny-own"),
+    "report --against": ("results/tiny", "report results/tiny-own"),
+    "run --against": ("results/tiny", OWN),
+    "run --methods": "own.yaml",
+    "--by": "oracle",
+    "--experiments": "clouds",
+    "--format": "github",
+    "new kind": ("", "new KIND my_part"),
+    "new --fitted": ("", "new scheme my_part"),
+    "run --trust-files": ("", NEW),
+    "check --kind": ("metric", "check msda-bench"),
+    "check --params": ("'{train: 600}'", "check stress"),
+    "check --strict": ("", "check d_A"),
+    "run --no-shift": ("", MINE),
+    "run --limit": ("1", NEW),
+    "compare --match": ("SRC=DARN", "compare results/tiny other/letters"),
+    "--methods": "DARN",
+    "--metric": "macro_f1",
+    "run --only": "method=SRC",
+    "--out": "out",
+    "predict --method": "DARN",
+    "predict --results": "elsewhere",
+    "predict --seed": "7",
+    "predict --device": "",
+    "predict --trust-files": "",
+    "predict --fetch": "",
+    "predict --quiet": "",
+    "run --device": ("", NEW),
+    "run --executor": ("inline", NEW),
+    "run --fetch": ("", NEW),
+    "run --keep-going": ("", NEW),
+    "run --scheduler": ("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
+    "run --shard": "0/2",
+    "run --stack": ("2", NEW),
+    "run --timeout": ("500", LOCAL),
+    "run --workers": ("1", LOCAL),
+    "data identify --suite": "first.yaml",
+    "data identify --domain": ("hospital", "data identify patients.csv --label disease"),
+    "data identify --label": ("disease", "data identify patients.csv --domain hospital"),
+    "data identify --text": ("notes", PATIENTS),
+    "data identify --group": ("patient", PATIENTS),
+    "data identify --test": ("rule=1", PATIENTS),
+    "data identify --predictions": ("rule", PATIENTS),
+    "data identify --task": ("", f"{PATIENTS} --suite first.yaml"),
+    "data identify --signals": ("", "data identify windows.npz --domain site --label y"),
+    "data identify --missing": ("36", PATIENTS),
+    "data identify --unpack": ("folder", "data identify hub.parquet --domain site --label y"),
+    "data identify --unlabelled": ("drop", "data identify clinics.csv --domain hospital --label disease"),
+    "store verify --strict": ("", "store verify marred"),
+    "verify --table": "another.csv",
+    "compare other": "other/letters",
+    "data list names": "stress",
+    "data fetch names": ("stress", "data fetch"),
+    "data verify names": ("stress", "data verify"),
+    "data fetch --all": ("", "data fetch"),
+    "data verify --all": ("", "data verify"),
 }
-"""Uses by option, or by command and option where commands differ."""
+"""By option, or by command and option where commands differ: a value that changes what the command does, and the
+command where it is not that of `COMMANDS`."""
 UNSEEN = (
     *("check --kind", "new kind", "run --device", "run --executor", "run --fetch", "run --keep-going", "run --timeout"),
     *("run --trust-files", "run --workers", "predict --results", "predict --device", "predict --trust-files"),
@@ -197,10 +191,10 @@ def cases():
         option = action.option_strings[-1] if action.option_strings else ""
         name = f"{command} {option or action.dest}".strip()
         use = USES.get(name, USES.get(option))
-        plain = use.command if use is not None and use.command else COMMANDS.get(command)
+        known, plain = use if isinstance(use, tuple) else (use, COMMANDS.get(command))
         values = [str(choice) for choice in action.choices or ()]
         if not 0 < len(values) <= FEW:
-            values = ["" if action.nargs == 0 else None if use is None else use.value]
+            values = ["" if action.nargs == 0 else known]
         for value in values:
             line = None if plain is None or value is None else f"{plain} {option} {value}"
             if plain is not None and "KIND" in plain:
@@ -251,8 +245,7 @@ def outcome(line, trained, here, capsys):
         capsys.readouterr()
         code = main(shlex.split(line))
     out, err = capsys.readouterr()
-    files = {path.relative_to(here): path.read_bytes() for path in here.rglob("*") if path.is_file()}
-    return (code, re.sub(r"\d+:\d\d:\d\d", "TIME", out), files), err
+    return (code, re.sub(r"\d+:\d\d:\d\d", "TIME", out), contents(here)), err
 
 
 @pytest.mark.parametrize(("line", "plain", "is_same"), list(cases()))

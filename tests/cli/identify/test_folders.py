@@ -59,7 +59,7 @@ LINES = {
 
 @pytest.mark.parametrize(("text", "says"), LINES.values(), ids=LINES)
 def test_a_line_that_is_no_row_is_named(identify, tmp_path, text, says):
-    (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
+    (tmp_path / "t.csv").write_text(text, newline="")
     result = identify(tmp_path / "t.csv", *ROLES)
     assert says in refused(result) if says else result[0] == 0
 
