@@ -6,7 +6,6 @@ import re
 import pytest
 
 import msda_bench as mb
-from msda_bench.cli.main import main
 from msda_bench.results.runs import results_of
 
 SUITE = """
@@ -41,26 +40,22 @@ def table(folder, *, shift, numbers):
 
 
 @pytest.mark.parametrize("numbers", [False, True])
-def test_answers_unlike_the_sources_are_named_and_others_are_not(numbers, tmp_path, monkeypatch, capsys):
+def test_answers_unlike_the_sources_are_named_and_others_are_not(numbers, tmp_path, monkeypatch, shown):
     monkeypatch.chdir(tmp_path)
-    said = {}
-    for shift in (0, 30):
-        table(tmp_path, shift=shift, numbers=numbers)
-        assert main(["run", "s.yaml", "--executor", "inline", "--out", f"out{shift}"]) == 0
-        said[shift] = " ".join(capsys.readouterr().out.split())
-    assert "answers for t" not in said[0]
+    run, folder = ("run", "s.yaml", "--executor", "inline", "--out"), tmp_path / "out" / "answers"
+    table(tmp_path, shift=0, numbers=numbers)
+    assert "answers for t" not in shown(*run, "alike")
+    table(tmp_path, shift=30, numbers=numbers)
+    said = shown(*run, "out")
     if numbers:
-        assert "note: answers for t: 100 % (SRC) lie outside the sources' labels, -" in said[30]
+        assert "note: answers for t: 100 % (SRC) lie outside the sources' labels, -" in said
     else:
-        assert re.search(
-            r"answers for t: class 1 for 100 % \(SRC\) of the rows, where the sources have [5-7]", said[30]
-        )
-        assert "note: answers for t: a mean probability above 0.99 (SRC 1.000)" in said[30]
-    assert main(["report", "out30/answers"]) == 0
-    assert "answers for t: " in (tmp_path / "out30/answers/report.html").read_text()
-    answers = mb.load_predictions("out30/answers")
-    assert len(answers) == 60
-    runs = mb.load_results("out30/answers")
+        assert re.search(r"answers for t: class 1 for 100 % \(SRC\) of the rows, where the sources have [5-7]", said)
+        assert "note: answers for t: a mean probability above 0.99 (SRC 1.000)" in said
+    shown("report", folder)
+    assert "answers for t: " in (folder / "report.html").read_text()
+    assert len(mb.load_predictions(folder)) == 60
+    runs = mb.load_results(folder)
     store = results_of(runs).store
     sources = store.kept(store.read(runs["key"].iloc[0]), "predictions")["sources"]
     if numbers:

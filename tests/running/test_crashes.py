@@ -1,11 +1,9 @@
 """Runners that are killed and stopped, with real signals to real processes."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 
 import fake_training
@@ -45,20 +43,6 @@ def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothi
     assert tables(folder) == tables(tmp_path / "undisturbed")
 
 
-def test_six_kills_at_random_moments_end_in_the_bytes_of_an_undisturbed_run(tmp_path):
-    draw, do, seeds = random.Random(6), "sleep:0.02", 20
-    for _ in range(6):
-        killed = start(tmp_path / "killed", do=do, seeds=seeds)
-        wait_for(begun(len(trained()) + draw.randrange(8)), killed)
-        time.sleep(draw.uniform(0, 0.1))
-        os.killpg(killed.pid, signal.SIGKILL)
-        assert finish(killed)[0] == -signal.SIGKILL
-    assert len(published()) < 4 * seeds
-    for name in ("killed", "undisturbed"):
-        assert finish(start(tmp_path / name, do=do, seeds=seeds))[0] == 0
-    assert tables(tmp_path / "killed") == tables(tmp_path / "undisturbed")
-
-
 def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path):
     one, two = fake_cell(seed=1), fake_cell(seed=2)
     other = Store.create(tmp_path / "s")
@@ -80,11 +64,11 @@ def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path):
 
 @pytest.mark.parametrize(
     ("executor", "signals"),
-    [
-        ("local", [signal.SIGINT, signal.SIGINT]),
-        ("inline", [signal.SIGINT, signal.SIGINT]),
-        ("dask", [signal.SIGTERM]),
-    ],
+    {
+        "local": [signal.SIGINT, signal.SIGINT],
+        "inline": [signal.SIGINT, signal.SIGINT],
+        "dask": [signal.SIGTERM],
+    }.items(),
 )
 def test_a_stopped_run_ends_soon_with_130_without_noise(tmp_path, executor, signals):
     """The terminal's Ctrl-C reaches the whole process group."""

@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 import msda_bench as mb
-from msda_bench.cli.main import main
 from msda_bench.store import Outcome
 from tests.results.conftest import planned, with_cells, write_folder
 from tests.results.page.conftest import Page
@@ -46,35 +45,27 @@ def intervals(method):
     return [*of_each, (mean, *stats.t.interval(0.95, freedom, mean, error))]
 
 
-def test_terminal_files_page_and_site_say_one_interval(folder, tmp_path, capsys):
-    main(["leaderboard", str(folder)])
-    main(["compare", str(folder), "--across"])
-    said = " ".join(capsys.readouterr().out.split())
-    for name in ("leaderboard", "report"):
-        assert main([name, str(folder)]) == 0
-    assert main(["site", str(folder), "--out", str(tmp_path / "site")]) == 0
-    pages = [
-        Page((place / name).read_text(encoding="utf-8")).said
-        for place, name in ((folder, "report.html"), (tmp_path / "site", "index.html"))
-    ]
-    board, pairs = (pd.read_csv(folder / name) for name in ("leaderboard.csv", "comparisons.csv"))
+def test_terminal_files_page_and_site_say_one_interval(folder, tmp_path, shown):
+    said = shown("leaderboard", folder) + shown("compare", folder, "--across")
+    shown("report", folder)
+    shown("site", folder, "--out", tmp_path / "site")
+    page, site = (Page(path.read_text()).said for path in (folder / "report.html", tmp_path / "site" / "index.html"))
+    board = pd.read_csv(folder / "leaderboard.csv").set_index(["experiment", "method", "target"])
+    pairs = pd.read_csv(folder / "comparisons.csv").query("scope == 'target' and first == 'SRC'")
+    pairs = pairs.set_index(["experiment", "second"])
     across = mb.across(folder).set_index("method")
     for method in GAINS:
-        for place, (gain, low, high) in enumerate(intervals(method)):
-            name = f"e{place}"
-            if place < 2:
-                (row,) = board[(board["experiment"] == name) & (board["method"] == method)].query("target == 'x'").index
-                assert board.loc[row, ["gain", "gain_low", "gain_high"]].tolist() == pytest.approx(
-                    [gain, low, high], rel=1e-4
-                )
-                both = pairs[(pairs["experiment"] == name) & (pairs["second"] == method) & (pairs["first"] == "SRC")]
-                sizes = both.query("scope == 'target'")[["mean_difference", "difference_high", "difference_low"]]
-                assert (-sizes.iloc[0]).tolist() == pytest.approx([gain, low, high], rel=1e-4)
-            else:
-                sizes = across.loc[method, ["mean_gain", "mean_gain_low", "mean_gain_high"]]
-                assert sizes.tolist() == pytest.approx([gain, low, high])
-                assert all(f"{low:.2f} .. {high:.2f}" in text for text in [said, *pages])
-            sentence = f"{method} {gain:+.2f} [{low:+.2f}, {high:+.2f}]"
-            assert all(sentence in text for text in ([said] if place == 2 else []) + pages[: 1 if place < 2 else 2])
-    assert "uncorrected" not in said + " ".join(pages)
-    assert "Student" not in said + " ".join(pages)
+        *of_each, (gain, low, high) = intervals(method)
+        assert across.loc[method, ["mean_gain", "mean_gain_low", "mean_gain_high"]].tolist() == pytest.approx(
+            [gain, low, high]
+        )
+        for text in (said, page, site):
+            assert f"{method} {gain:+.2f} [{low:+.2f}, {high:+.2f}]" in text
+            assert f"{low:.2f} .. {high:.2f}" in text
+        for place, (gain, low, high) in enumerate(of_each):
+            found = board.loc[(f"e{place}", method, "x"), ["gain", "gain_low", "gain_high"]]
+            tested = -pairs.loc[(f"e{place}", method), ["mean_difference", "difference_high", "difference_low"]]
+            assert [*found, *tested] == pytest.approx([gain, low, high] * 2, rel=1e-4)
+            assert f"{method} {gain:+.2f} [{low:+.2f}, {high:+.2f}]" in page
+    for word in ("uncorrected", "Student"):
+        assert word not in said + page + site
