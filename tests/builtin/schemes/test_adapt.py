@@ -1,6 +1,7 @@
 """Schemes of gaps, adversaries and added terms agree with plain loops and their papers' formulae."""
 
 import math
+from itertools import permutations
 
 import pytest
 import torch
@@ -41,18 +42,23 @@ def test_mu_and_the_ramp_weigh_the_features_and_mu_the_critics_if_it_weighs_the_
 
 def plain_mdmn(run, penalty):
     """As PROTOCOL describes it, one pair and one sample at a time."""
-    critic = run.modules["critic"]
-    domains = [run.domain(s) for s in range(K + 1)]
+    critic, every = run.modules["critic"], range(K + 1)
+    domains = [run.domain(s) for s in every]
+    w, spread = torch.ones(K + 1, K + 1), torch.zeros(K + 1)
     with torch.no_grad():
-        m = [[critic(domains[s])[:, i].mean() for i in range(K + 1)] for s in range(K + 1)]
-        w = [[torch.sigmoid(m[s][i] - m[i][i]) if s != i else 1.0 for i in range(K + 1)] for s in range(K + 1)]
-        spread = torch.stack([sum(w[s][i] * m[s][i] for s in range(K + 1) if s != i) - m[i][i] for i in range(K + 1)])
-        beta = [*torch.softmax(spread[:K], 0), torch.tensor(1.0)]
+        m = torch.stack([critic(domain).mean(0) for domain in domains])
+        for i in every:
+            for s in every:
+                if s != i:
+                    w[s][i] = torch.sigmoid(m[s][i] - m[i][i])
+                    spread[i] += w[s][i] * m[s][i]
+            spread[i] -= m[i][i]
+    beta = [*torch.softmax(spread[:K], 0), 1.0]
     total, count = 0.0, 0
-    for s in range(K + 1):
+    for s in every:
         for x in domains[s]:
             outputs = critic(2 * x.detach() - x)
-            for i in range(K + 1):
+            for i in every:
                 c = w[s][i] / B if s != i else -1.0 / B
                 total = total + beta[i] * c * outputs[i]
                 count += 1
@@ -98,8 +104,8 @@ def term(by, outputs, temperature):
     y = (outputs / temperature).softmax(1)
     sure = torch.stack([1 + torch.exp(sum(p * p.log() for p in row)) for row in y]).detach()
     w = len(y) * sure / sure.sum()
-    c = [[sum(w[i] * y[i, j] * y[i, m] for i in range(len(y))) for m in range(CLASSES)] for j in range(CLASSES)]
-    return sum(c[j][m] / sum(c[j]) for j in range(CLASSES) for m in range(CLASSES) if m != j) / CLASSES
+    c = sum(weight * torch.outer(row, row) for weight, row in zip(w, y, strict=True))
+    return sum(c[j][m] / sum(c[j]) for j, m in permutations(range(CLASSES), 2)) / CLASSES
 
 
 @pytest.mark.parametrize("temperature", [2.5, 1.0])
@@ -169,13 +175,13 @@ def test_the_best_classifier_of_two_equal_domains_has_no_gap():
 
 @pytest.mark.parametrize("discrepancy", [Coral(), ProxyADistance(hidden=(4,))])
 def test_gaps_use_all_products(discrepancy):
-    """All products of an example's features and probabilities, one at a time; up to `limit` of them."""
+    """All products of an example's features and probabilities; up to `limit` of them."""
     run = SmallRun(Cdan(sources="apart", predictions="trained", ramp=None, limit=15), discrepancy)
     joint = []
     for features in (run.domain(i) for i in range(K + 1)):
         probabilities = torch.softmax(run.modules["predictor"](features), 1)
-        rows = [[f * p for f in fs for p in ps] for fs, ps in zip(features, probabilities, strict=True)]
-        joint.append(torch.stack([torch.stack(row) for row in rows]))
+        products = [torch.outer(*pair).flatten() for pair in zip(features, probabilities, strict=True)]
+        joint.append(torch.stack(products))
     gaps, risks = run.modules["critic"].discrepancy(torch.stack(joint[:K]), joint[K]), run.risks()
     takes(run, risks.mean() + run.mu * gaps.mean(), risks=risks, gaps=gaps)
 

@@ -28,6 +28,11 @@ def loss(run, i, source):
     return nn.functional.cross_entropy(answer(run, i, run.x[source * B : (source + 1) * B]), run.y[source])
 
 
+def elsewhere(run):
+    """The mean loss of each source's model on the other sources."""
+    return [sum(loss(run, i, j).item() for j in range(K) if j != i) / (K - 1) for i in range(K)]
+
+
 def branch(run, i, domain):
     """Source i's own features of a domain, and its classifier's logits."""
     critic = run.modules["critic"]
@@ -84,7 +89,7 @@ def follow(run, scheme=None, carried=None):
 def test_the_best_single_is_best_on_the_other_sources():
     """A model's own source is ignored, and the chosen model is tested and recorded."""
     run = SmallRun(BestSingle(decay=0.9, by="loss"))
-    others = [sum(loss(run, i, j).item() for j in range(K) if j != i) / (K - 1) for i in range(K)]
+    others = elsewhere(run)
     best = min(range(K), key=others.__getitem__)
     assert best != 0  # which is also what no choice at all gives
     for share in (0.1, 0.19):
@@ -108,8 +113,8 @@ def test_the_best_single_makes_the_fewest_errors_and_of_equal_ones_has_the_least
         with torch.no_grad():
             predictor.weight.zero_()
             predictor.bias.copy_(torch.tensor(biases))
-    losses = [sum(loss(run, i, j).item() for j in range(K) if j != i) for i in range(K)]
-    assert losses[0] < losses[1] < losses[2]
+    first, second, third = elsewhere(run)
+    assert first < second < third
     run.carry(follow(run))
     assert run.batch.carried["shares"].tolist() == [0.0, 1.0, 0.0]
     assert run.step().gaps.tolist() == pytest.approx([0.1, 0.025, 0.025])
