@@ -75,21 +75,12 @@ def _findings(
         what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
         yield Finding("unit", what, remedy=SAME_UNIT)
     rows = np.concatenate(list(parts.rows.values()))
-    labels = _labels(parts, rows)
+    labels = parts.label_places(rows)
     yield from copied(codes, places, labels, names)
     if parts.classes:
         yield from ordered(labels, places, names)
     if parts.groups is None:
         yield from recorded(measured, places)
-
-
-def _labels(parts: Parts, rows: Array) -> Array:
-    """The place of each row's label, -1 where there is none."""
-    y = parts.y[rows]
-    if parts.classes:
-        return y.astype(np.int64)
-    labels = np.unique(y, return_inverse=True)[1]
-    return np.where(np.isfinite(y), labels.reshape(-1), -1)
 
 
 def spread(columns: list[Array], mine: Array) -> float:

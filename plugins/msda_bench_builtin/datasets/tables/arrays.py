@@ -12,15 +12,25 @@ from pydantic import AliasChoices, Field
 
 from msda_bench.api import AddedLater, Array, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import lost_in_float32, standardiser
+from msda_bench_builtin.datasets.tables.array_checks import has_gaps, scores_of
 from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
 from msda_bench_builtin.datasets.tables.findings import Look
-from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, arrays_in, files_of, holds, parts_of, said_of
-from msda_bench_builtin.datasets.tables.identify import MLP, identified, parameters, repaired
+from msda_bench_builtin.datasets.tables.folder import (
+    ARRAYS,
+    TABLES,
+    Part,
+    arrays_in,
+    files_of,
+    holds,
+    parts_of,
+    said_of,
+)
+from msda_bench_builtin.datasets.tables.identify import MLP, identified, identify_file, parameters
 from msda_bench_builtin.datasets.tables.new_arrays import ArraysReader, NewArrays, UsualArray
 from msda_bench_builtin.datasets.tables.npz import arrays_of, joined, read_arrays, sha256_of, shape_of, shown_shape
-from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
+from msda_bench_builtin.datasets.tables.official import Marked, marked_by
 from msda_bench_builtin.datasets.tables.parquet import has_lists
-from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predictions_in
+from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import Column, crossed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
@@ -30,7 +40,6 @@ from msda_bench_builtin.datasets.tables.signals import (
     guessed,
     network_for,
     oriented,
-    padded_axes,
     signals_in,
 )
 from msda_bench_builtin.datasets.tables.texts import names_in, names_text, text_of
@@ -66,24 +75,34 @@ class Arrays(FromFile):
 
     def reads(self) -> tuple[str, ...]:
         """`.npz`, or `.parquet` if the file or folder has such columns."""
-        return arrays_in(Path(self.file))
+        return arrays_in(self.path)
+
+    @property
+    def _files(self) -> list[Part]:
+        """The files of a folder; none of a single file."""
+        return parts_of(self.path, self.reads())
+
+    @property
+    def _first(self) -> Path:
+        """The file, or the first one of a folder."""
+        return files_of(self.path, self.reads())[0]
 
     def roles(self) -> Roles:
         """The arrays of domains, labels and groups; see `FromFile`."""
-        held = arrays_of(files_of(Path(self.file), self.reads())[0])
-        test = None if self.test_rows is None else named_in(self.test_rows, self._names())[0]
+        test = self.marking(self._names())
         given = [self.inputs, self.labels, self.domain, self.groups, self.predictions, test]
-        if twice := [name for name in given if name is not None and given.count(name) > 1]:
+        twice = [name for name in given if name is not None and given.count(name) > 1]
+        if twice:
             what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups, predictions and test rows"
             raise DataError(f"{self.file}: {what}")
         parts = {"domain": self.domain, "label": self.labels, "group": self.groups}
-        columns = {
-            role: crossed([self._column(one) for one in names_in(name, held)])
-            for role, name in parts.items()
-            if name is not None
-        }
+        held = arrays_of(self._first)
+        columns: dict[str, Column] = {}
+        for role, name in parts.items():
+            if name is not None:
+                columns[role] = crossed([self._column(one) for one in names_in(name, held)])
         return Roles(
-            Path(self.file),
+            self.path,
             columns["domain"],
             columns["label"],
             columns.get("group"),
@@ -96,38 +115,46 @@ class Arrays(FromFile):
         """What marks official test rows; `name` is the array that does."""
         if name is None:
             return None
-        return marked_by(Path(self.file), "array", self.test_rows or "", {name: self._column(name)})
+        return marked_by(self.path, "array", self.test_rows or "", {name: self._column(name)})
 
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
-        path, parts = Path(self.file), self.parts()
+        parts = self.parts()
         x, gaps = self._inputs(len(parts.y))
-        predictions = None
-        if self.predictions is not None:
-            part, given = f"array {self.predictions!r}", self._arrays(self.predictions)
-            if given.ndim == 1:
-                predictions = predictions_in(path, part, self._column(self.predictions), parts)
-            else:
-                predictions = _scores(path, part, given, (len(x), parts.task.outputs))
         blurred = any(lost_in_float32(x[rows]).any() for rows in parts.rows.values())
-        dtype = np.float64 if blurred else np.float32
         spec = InputSpec(x.shape[1:])
         if gaps:
             channels, time = x.shape[1:]
             spec = InputSpec((2 * channels, time), mask=channels)
-        odd = tuple(doubts_in(x, parts, self.inputs, alike=self.standardise == "domain", gaps=self.signals != "none"))
+        doubts = doubts_in(x, parts, self.inputs, alike=self.standardise == "domain", gaps=self.signals != "none")
         return Contents(
-            **vars(parts), sha256=sha256_of(path), x=x, input=spec, predictions=predictions, dtype=dtype, odd=odd
+            **vars(parts),
+            sha256=sha256_of(self.path),
+            x=x,
+            input=spec,
+            predictions=self._predictions(parts),
+            dtype=np.float64 if blurred else np.float32,
+            odd=tuple(doubts),
         )
+
+    def _predictions(self, parts: Parts) -> Array | None:
+        """Another model's outputs for all rows."""
+        if self.predictions is None:
+            return None
+        what = f"array {self.predictions!r}"
+        given = self._arrays(self.predictions)
+        if given.ndim == 1:
+            return predictions_in(self.path, what, self._column(self.predictions), parts)
+        return scores_of(self.path, what, given, (len(parts.y), parts.task.outputs))
 
     def _inputs(self, rows: int | None = None) -> tuple[Array, bool]:
         """The array of inputs, and whether numbers are missing; a DataError unless it has so many rows of numbers."""
-        path, x = Path(self.file), self._arrays(self.inputs)
-        if x.ndim <= 1 or x.dtype.kind not in "fiub" or 0 in x.shape or len(x) != (len(x) if rows is None else rows):
+        x = self._arrays(self.inputs)
+        if x.ndim <= 1 or x.dtype.kind not in "fiub" or 0 in x.shape or rows not in {None, len(x)}:
             what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
-            raise DataError(f"{path}: {what}; inputs are numbers (n, ...), a row for each example")
-        x = self._oriented(path, x)
-        return x, _gaps(path, self.inputs, x, allowed=self.signals != "none")
+            raise DataError(f"{self.path}: {what}; inputs are numbers (n, ...), a row for each example")
+        x = self._oriented(x)
+        return x, has_gaps(self.path, self.inputs, x, allowed=self.signals != "none")
 
     def new_rows_reader(self, files: Files) -> NewRowsReader:
         """What reads arrays of the same shape."""
@@ -152,13 +179,12 @@ class Arrays(FromFile):
         x, _ = self._inputs()
         names = self._names()
         others = {name: self._of_one_value(name) for name in names if name != self.inputs}
-        says = self.domain in names or Path(self.file).is_dir()
+        says = self.domain in names or self.path.is_dir()
         return NewArrays(x, others, self._column(self.domain) if says else None)
 
     def _of_one_value(self, name: str) -> Array | None:
         """An array of one value a row, of any type but Python objects; None for any other."""
-        first = files_of(Path(self.file), self.reads())[0]
-        found = shape_of(first, name) if name in arrays_of(first) else None
+        found = self._shape_of(name)
         if found is not None and (len(found[0]) != 1 or found[1] == "O"):
             return None
         try:
@@ -166,16 +192,22 @@ class Arrays(FromFile):
         except DataError:
             return None
 
-    def _oriented(self, path: Path, x: Array) -> Array:
+    def _shape_of(self, name: str) -> tuple[tuple[int, ...], str] | None:
+        """The shape of an array of the first file, and the kind of its dtype; None if it has no such array."""
+        first = self._first
+        return shape_of(first, name) if name in arrays_of(first) else None
+
+    def _oriented(self, x: Array) -> Array:
         """Signals with their channels first, other rows as they are."""
         if self.signals != "none" and x.ndim not in {2, 3}:
             what = f"array {self.inputs!r} has the shape {x.shape}"
-            raise DataError(f"{path}: {what}; signals are (n, time), (n, channels, time) or (n, time, channels)")
+            raise DataError(f"{self.path}: {what}; signals are (n, time), (n, channels, time) or (n, time, channels)")
         return oriented(x, self.signals)
 
     def _column(self, name: str) -> Column:
         """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
-        values, rows = self._arrays(name), self._arrays(self.domain).shape[:1]
+        values = self._arrays(name)
+        rows = self._arrays(self.domain).shape[:1]
         if values.shape != rows or values.dtype.kind not in "iubfUS":
             what = f"array {name!r} holds {values.dtype} of shape {values.shape}"
             raise DataError(f"{self.file}: {what}; whole numbers or texts of shape ({rows[0]},) are needed")
@@ -186,19 +218,19 @@ class Arrays(FromFile):
             raise DataError(f"{self.file}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
         everywhere, own = missing_in(self.missing)
         made = Column.of(texts, codes.reshape(-1).astype(np.int64), everywhere)
-        return made.without(name, own[name]) if name in own else made
+        return made.without(name, own.get(name, ()))
 
     def _arrays(self, name: str) -> Array:
         """An array; of a folder those of its files, one below the other."""
-        path, parts = Path(self.file), parts_of(Path(self.file), self.reads())
-        if not parts:
-            return read_arrays(path, [name])[name]
-        held = arrays_of(parts[0].path)
-        if name in parts[0].columns or (name == self.domain and name not in held):
+        files = self._files
+        if not files:
+            return read_arrays(self.path, [name])[name]
+        held = arrays_of(files[0].path)
+        if name in files[0].columns or (name == self.domain and name not in held):
             counted = self.labels if self.labels in held else self.inputs
-            counts = [len(read_arrays(part.path, [counted])[counted]) for part in parts]
-            return np.repeat([part.columns.get(name, part.domain or part.stem) for part in parts], counts)
-        return joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
+            counts = [len(read_arrays(file.path, [counted])[counted]) for file in files]
+            return np.repeat([file.columns.get(name, file.domain or file.stem) for file in files], counts)
+        return joined(name, {file.path: read_arrays(file.path, [name])[name] for file in files})
 
     def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array."""
@@ -219,26 +251,26 @@ class Arrays(FromFile):
                 given[name] = given.pop(role)
         named = {*given.values(), *given.get("groups", "").split(","), given.get("test_rows", "").partition("=")[0]}
         given["inputs"] = self._found_inputs(path, named)
-        data, left_out, lines = repaired(replace(self, file=str(path), **given), options.get("unlabelled", "target"))
-        found: Identified = data.looked_through(given | left_out, lines, says_test="test" in options)
-        return found
+        return identify_file(self, path, options, given)
 
     def looked_through(self, given: dict[str, Any], lines: list[str], *, says_test: bool) -> Identified:
-        """The arrays with the parameters that answer the doubts about them; see `Table`."""
-        data, doubt, params = self, "", dict(given)
+        """The arrays with the parameters that answer the doubts about them; see `FromFile`."""
+        found: dict[str, Any] = {}
+        doubt = ""
         if "signals" not in given:
             signals, doubt = self._guessed_signals()
             if signals != "none":
-                data, params["signals"] = replace(data, signals=signals), signals
-        roles, about_roles = data.proposed(says_test=says_test)
-        data = replace(data, **roles)
-        about = [*said_of(Path(self.file), data.reads()), *lines, *about_roles, *data.shapes(), *data.contents().odd]
+                found["signals"] = signals
+        roles, about_roles = replace(self, **found).proposed(says_test=says_test)
+        found |= roles
+        data = replace(self, **found)
+        about = [*said_of(self.path, self.reads()), *lines, *about_roles, *data.shapes(), *data.contents().odd]
         network = MLP
         if data.signals != "none":
             about.append("plain models are left out of the suite: they read rows of numbers, no signals")
             network = network_for(data.contents().x)
-        found = identified(data, params | roles, about, network)
-        return replace(found, doubts=[*found.doubts, doubt]) if doubt else found
+        said = identified(data, given | found, about, network)
+        return replace(said, doubts=[*said.doubts, doubt]) if doubt else said
 
     def _found_inputs(self, path: Path, named: Collection[str]) -> str:
         """The array of inputs: `x`, or the only other one, or the only other one with rows of numbers."""
@@ -275,35 +307,44 @@ class Arrays(FromFile):
 
     def proposed(self, *, says_test: bool) -> tuple[dict[str, Any], list[str]]:
         """Roles for arrays of one value a row that are not read, as parameters; and a line on each."""
-        columns = {name: made for name in self._left() if (made := self._beside(name)) is not None}
+        columns: dict[str, Column] = {}
+        for name in self._left():
+            column = self._beside(name)
+            if column is not None:
+                columns[name] = column
         if not columns:
             return {}, []
-        look = Look.of(Path(self.file), columns, self.parts(), self.domain, says_test=says_test)
+        look = Look.of(self.path, columns, self.parts(), self.domain, says_test=says_test)
         look = replace(look, beside=tuple(sampled(self._arrays(self.inputs), look.rows)), kind="array")
-        found = proposals(look, [*columns])
         params = {"groups": "groups", "test": "test_rows"}
-        roles = {params[finding.fate]: finding.column for finding in found if finding.fate in params}
-        kept = (finding if finding.fate in params else replace(finding, fate="none") for finding in found)
-        return roles, [finding.line(answered=True) for finding in kept if finding.fate in params or finding.remedy]
+        roles: dict[str, Any] = {}
+        lines: list[str] = []
+        for finding in proposals(look, [*columns]):
+            if finding.fate in params:
+                roles[params[finding.fate]] = finding.column
+                lines.append(finding.line(answered=True))
+            elif finding.remedy:
+                lines.append(replace(finding, fate="none").line(answered=True))
+        return roles, lines
 
     def _names(self) -> list[str]:
         """All arrays, and what the names of folders say."""
-        path = Path(self.file)
-        folders = [part.columns for part in parts_of(path, self.reads())[:1]]
-        return [*arrays_of(files_of(path, self.reads())[0]), *(name for columns in folders for name in columns)]
+        names = arrays_of(self._first)
+        for file in self._files[:1]:
+            names += file.columns
+        return names
 
     def _left(self) -> list[str]:
         """The arrays that are not read."""
         names = self._names()
-        read = {self.inputs, self.labels, self.domain, self.predictions, *names_in(self.groups or "", names)}
-        read |= set() if self.test_rows is None else {named_in(self.test_rows, names)[0]}
+        groups = names_in(self.groups or "", names)
+        read = {self.inputs, self.labels, self.domain, self.predictions, *groups, self.marking(names)}
         return [name for name in names if name not in read]
 
     def _beside(self, name: str) -> Column | None:
         """An array of whole numbers or texts, one a row, as a column; None for any other."""
-        first = files_of(Path(self.file), self.reads())[0]
-        if name in arrays_of(first):
-            found = shape_of(first, name)
+        if name in arrays_of(self._first):
+            found = self._shape_of(name)
             if found is None or len(found[0]) != 1 or found[1] not in "iubUS":
                 return None
         try:
@@ -313,13 +354,14 @@ class Arrays(FromFile):
 
     def shapes(self) -> list[str]:
         """The shape of an example, and the arrays that are not read."""
-        first = files_of(Path(self.file), self.reads())[0]
-        x, left, held = self.contents().x, self._left(), arrays_of(first)
+        x = self.contents().x
         lines = [f"inputs: array {self.inputs!r}, {x.dtype} of shape {x.shape[1:]} in each row"]
         if self.signals != "none":
             what = f"signals: array {self.inputs!r} {x.shape[1:]}, {signals_in(x)}"
             lines = [f"{what}; --signals says how it is meant otherwise"]
-        others = [shown_shape(first, name) for name in left if name in held]
+        first = self._first
+        held = arrays_of(first)
+        others = [shown_shape(first, name) for name in self._left() if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
             lines.append(f"arrays not read: {names_text(others)}{ask}")
@@ -336,50 +378,3 @@ class Arrays(FromFile):
             return super().fit(train)
         learned = standardiser(rows, "domain") if self.standardise == "domain" else standardiser(sources, "pooled")
         return cast("Callable[[str, Inputs], Inputs]", learned)
-
-
-def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Array:
-    """A score for each row and class, or a number for each row."""
-    if scores.shape != shape or scores.dtype.kind not in "fiu":
-        what = f"{part} holds {scores.dtype} of shape {scores.shape}"
-        raise DataError(
-            f"{path}: {what}; predictions are classes (n,), or a number for each class {shape}, in their order"
-        )
-    with np.errstate(over="ignore"):
-        given = scores.astype(np.float32)
-    if np.isinf(given).any():
-        raise DataError(f"{path}: {part} holds a number that is not finite in float32; correct it")
-    return given
-
-
-def _gaps(path: Path, name: str, x: Array, *, allowed: bool) -> bool:
-    """Whether numbers are missing (NaN).
-
-    Raises:
-        DataError: inputs are not finite otherwise, or have gaps that are not `allowed`, or a row has no number.
-    """
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(x.astype(np.float32, copy=False))
-    if finite.all():
-        return False
-    missing: Array = np.isnan(x)
-    what, axes = f"array {name!r}", tuple(range(1, x.ndim))
-    infinite = (~finite & ~missing).any(axes)
-    if infinite.any():
-        row = int(np.argmax(infinite))
-        raise DataError(
-            f"{path}: row {row} of {what} holds a number that is not finite in float32; correct or remove the row"
-        )
-    empty = missing.all(axes)
-    if allowed and empty.any():
-        raise DataError(f"{path}: row {int(np.argmax(empty))} of {what} has no number, NaN alone; remove the row")
-    if allowed:
-        return True
-    lacking = missing.any(axes)
-    many = f"{np.count_nonzero(lacking)} of {len(x)} rows of {what}, first row {int(np.argmax(lacking))}"
-    signals = "`signals: channels_first` or `channels_last` (`--signals`) reads them with gaps"
-    if padded_axes(missing):
-        raise DataError(f"{path}: {many}, begin or end in NaN, the padding of series of different lengths; {signals}")
-    remedy = "fill them, such as by numpy.nan_to_num, or remove these rows"
-    remedy += f"; {signals}" if x.ndim == len(("row", "channels", "time")) else ""
-    raise DataError(f"{path}: {many}, have missing values (NaN); {remedy}")

@@ -138,22 +138,20 @@ def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[st
 
 
 def _kind(path: Path, name: str, column: Column, *, category: bool) -> InputColumn:
-    gaps, numbers = bool((column.codes < 0).any()), column.numbers
-    texts = np.flatnonzero(np.isnan(numbers))
-    if not category and (said := as_written(column)):
-        remedy = f"{said[1]}, `drop` the column, or name it in `categories`"
-        raise DataError(f"{path}: column {name!r} holds numbers with {said[0]}; {remedy}")
-    if category or len(texts) == len(numbers):
+    what = f"{path}: column {name!r}"
+    written = None if category else as_written(column)
+    if written is not None:
+        style, remedy = written
+        raise DataError(f"{what} holds numbers with {style}; {remedy}, `drop` the column, or name it in `categories`")
+    if category or np.isnan(column.numbers).all():
         return _category(path, name, column)
-    for places, fault, remedy in (
-        (texts, "holds numbers, but {}", "correct it, or name the column in `categories`"),
-        (np.flatnonzero(abs(numbers) > HUGE), "has {}, which is too large", "correct it, or `drop` the column"),
-    ):
-        if len(places):
-            place = int(places[0])
-            where = f"{column.texts[place]!r} in row {column.row_of(place)}"
-            raise DataError(f"{path}: column {name!r} {fault.replace('{}', where)}; {remedy}")
-    return InputColumn(name, gaps=gaps)
+    text = column.first(np.isnan(column.numbers))
+    if text:
+        raise DataError(f"{what} holds numbers, but {text}; correct it, or name the column in `categories`")
+    huge = column.first(abs(column.numbers) > HUGE)
+    if huge:
+        raise DataError(f"{what} has {huge}, which is too large; correct it, or `drop` the column")
+    return InputColumn(name, gaps=bool((column.codes < 0).any()))
 
 
 def _category(path: Path, name: str, column: Column) -> InputColumn:
@@ -170,24 +168,33 @@ def _category(path: Path, name: str, column: Column) -> InputColumn:
 
 def as_written(column: Column) -> tuple[str, str] | None:
     """What else than digits and a point stands in a column of numbers, with an example, and what to do."""
-    odd = [column.texts[place].strip() for place in np.flatnonzero(np.isnan(column.numbers))]
-    if not odd or not all(map(_AS_PEOPLE_WRITE.fullmatch, odd)):
+    written = [column.texts[place].strip() for place in np.flatnonzero(np.isnan(column.numbers))]
+    if not written or not all(map(_AS_PEOPLE_WRITE.fullmatch, written)):
         return None
-    example = max(odd, key=len)
-    bare = re.sub(r"[^\d.,+-]", "", example)
+    example = max(written, key=len)
+    bare = _without_signs(example)
     if bare != example and "," not in bare:
         sign = re.sub(r"[\d.,+-]", "", example).strip()
         return f"{sign!r}, such as {example!r}", f"write {bare}"
-    if all(_THOUSANDS.fullmatch(re.sub(r"[^\d.,+-]", "", text)) for text in odd):
+    if all(map(_THOUSANDS.fullmatch, map(_without_signs, written))):
         remedy = f"write {bare.replace(',', '')}, or {bare.replace(',', '.')} if that is meant"
         return f"thousands separators, such as {example!r}", remedy
     return f"a decimal comma, such as {example!r}", "write points"
 
 
+def _without_signs(number: str) -> str:
+    """A number as people write it without blanks, percent signs and currencies."""
+    return re.sub(r"[^\d.,+-]", "", number)
+
+
 def ranges_of(plan: Plan, columns: Mapping[str, Column]) -> dict[str, Range]:
     """The least and the largest number of each column of numbers."""
-    numbers = {kind.name: columns[kind.name].numbers for kind in plan.kinds if not kind.levels}
-    return {name: Range(float(of.min()), float(of.max())) for name, of in numbers.items()}
+    ranges: dict[str, Range] = {}
+    for kind in plan.kinds:
+        if not kind.levels:
+            numbers = columns[kind.name].numbers
+            ranges[kind.name] = Range(float(numbers.min()), float(numbers.max()))
+    return ranges
 
 
 def encoded(plan: Plan, columns: Mapping[str, Column], ranges: Mapping[str, Range], *, scaled: bool) -> Array:
@@ -220,8 +227,9 @@ def _places(levels: Sequence[str], column: Column) -> Array:
     """The place of each of a column's texts among the levels, and last that of a missing value; -1 if it has none."""
     # All together, since 1 and 1.0 are the same where all are numbers.
     named = plain_texts([*levels, *column.texts], column.missing)
-    place = {text: number for number, text in enumerate(named[: len(levels)])}
-    return np.array([place.get(text, -1) for text in [*named[len(levels) :], ""]], np.float64)
+    known, texts = named[: len(levels)], named[len(levels) :]
+    place = {text: number for number, text in enumerate(known)}
+    return np.array([place.get(text, -1) for text in [*texts, ""]])
 
 
 def with_words(
@@ -269,25 +277,28 @@ class Encoding:
         """The domain's examples as the network gets them."""
         held = _dense(rows, self.plan.raw)
         made = [np.zeros((len(held), 0), np.float32)]
-        usual = self.usual or {}
         for kind, mine in _slices(self.plan).items():
             if kind.levels:
-                # A column for each level, then one for those that no training row has.
-                places, last = held[:, mine.start], len(kind.levels)
-                if kind in usual:
-                    places = np.where(places == kind.levels.index(""), usual[kind], places)
-                known = np.where(np.isin(places, self.known[kind]), places, last).astype(np.int64)
-                made.append(np.eye(last + 1, dtype=np.float32)[known])
-            else:
-                scaled = _scaled(held[:, mine], self.scales.get((domain, kind)) or self.scales["", kind])
-                if self.usual is not None:
-                    scaled[:, 1:] = 0
-                made.append(scaled)
+                made.append(self._levels(kind, held[:, mine.start]))
+                continue
+            scaled = _scaled(held[:, mine], self.scales.get((domain, kind)) or self.scales["", kind])
+            if self.usual is not None:
+                scaled[:, 1:] = 0
+            made.append(scaled)
         whole = np.concatenate(made, axis=1, dtype=np.float32)
         if self.vocabulary is None:
             return whole
         counts = cast("csr_matrix", rows)[:, self.plan.raw :]
         return joined(whole, select_columns(counts, self.vocabulary, self.words))
+
+    def _levels(self, kind: InputColumn, places: Array) -> Array:
+        """A column for each level, then one for those that no training row has."""
+        usual = self.usual or {}
+        if kind in usual:
+            places = np.where(places == kind.levels.index(""), usual[kind], places)
+        last = len(kind.levels)
+        known = np.where(np.isin(places, self.known[kind]), places, last).astype(np.int64)
+        return np.eye(last + 1, dtype=np.float32)[known]
 
 
 def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, words: int = 0) -> Encoding:
@@ -308,9 +319,11 @@ def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, wo
             if "" in kind.levels:
                 usual[kind] = _most_frequent(kind, pooled[:, mine.start])
             continue
-        scales["", kind] = _scale(pooled[:, mine], 0.0, plain=standardise == "none")
-        by = dense if standardise == "domain" else {}
-        scales |= {(name, kind): _scale(by[name][:, mine], scales["", kind].median) for name in by}
+        shared = _scale(pooled[:, mine], 0.0, plain=standardise == "none")
+        scales["", kind] = shared
+        if standardise == "domain":
+            for name, rows in dense.items():
+                scales[name, kind] = _scale(rows[:, mine], shared.median)
     vocabulary = None
     if words:
         counts = [cast("csr_matrix", rows)[:, plan.raw :] for rows in train.values()]
@@ -327,8 +340,12 @@ def _most_frequent(kind: InputColumn, places: Array) -> int:
 
 def _slices(plan: Plan) -> dict[InputColumn, slice]:
     """Where the columns of each kind lie before `fitted`."""
-    starts = np.cumsum([0, *(kind.raw for kind in plan.kinds)]).tolist()
-    return {kind: slice(start, start + kind.raw) for kind, start in zip(plan.kinds, starts, strict=False)}
+    slices: dict[InputColumn, slice] = {}
+    start = 0
+    for kind in plan.kinds:
+        slices[kind] = slice(start, start + kind.raw)
+        start += kind.raw
+    return slices
 
 
 def _dense(rows: Inputs, raw: int) -> Array:
@@ -347,7 +364,9 @@ def joined(dense: Array, sparse: csr_matrix) -> csr_matrix:
 def _there(rows: Array) -> tuple[Array, Array]:
     """Numbers, and which of them are not missing."""
     values = rows[:, 0].astype(np.float64)
-    return values, rows[:, 1] > 0 if rows.shape[1] > 1 else ~np.isnan(values)
+    if rows.shape[1] > 1:
+        return values, rows[:, 1] > 0
+    return values, ~np.isnan(values)
 
 
 def _scale(rows: Array, otherwise: float, *, plain: bool = False) -> _Scale:
@@ -367,5 +386,6 @@ def _scale(rows: Array, otherwise: float, *, plain: bool = False) -> _Scale:
 
 def _scaled(rows: Array, scale: _Scale) -> Array:
     values, there = _there(rows)
-    numbers = ((np.where(there, values, scale.median) - scale.mean) / scale.deviation).astype(np.float32)
-    return np.stack([numbers, (~there).astype(np.float32)][: rows.shape[1]], axis=1)
+    whole = np.where(there, values, scale.median)
+    numbers = (whole - scale.mean) / scale.deviation
+    return np.stack([numbers, ~there], axis=1, dtype=np.float32)[:, : rows.shape[1]]

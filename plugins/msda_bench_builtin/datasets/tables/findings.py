@@ -133,11 +133,6 @@ class Look:
         for place, mine in enumerate(parts.rows.values()):
             places[mine] = place
         rows = np.flatnonzero(places >= 0)
-        y, regression = parts.y[rows], not parts.classes
-        labels = y.astype(np.int64) if not regression else np.full(len(y), -1)
-        if regression:
-            known = np.isfinite(y)
-            labels[known] = np.unique(y[known], return_inverse=True)[1].reshape(-1)
         groups, test = (None if values is None else values[rows] for values in (parts.groups, parts.test))
         return cls(
             path=path,
@@ -145,8 +140,8 @@ class Look:
             rows=rows,
             places=places[rows],
             names=tuple(parts.rows),
-            labels=labels,
-            regression=regression,
+            labels=parts.label_places(rows),
+            regression=not parts.classes,
             domain=domain,
             groups=groups,
             test=test,
@@ -161,14 +156,16 @@ class Look:
 
     def values(self, name: str) -> Array:
         """A column's numbers in the rows that are read, NaN where one is missing."""
-        return np.append(self.columns[name].numbers, np.nan)[self.codes(name)]
+        return self.columns[name].values[self.rows]
 
     @functools.cached_property
     def measured(self) -> dict[str, Array]:
         """The numbers of each column of measurements; see `values`."""
-        kinds = {name: column.numbers for name, column in self.columns.items()}
-        real = [name for name, numbers in kinds.items() if len(numbers) >= MEASURED and np.isfinite(numbers).all()]
-        return {name: self.values(name) for name in real}
+        measured: dict[str, Array] = {}
+        for name, column in self.columns.items():
+            if len(column.numbers) >= MEASURED and np.isfinite(column.numbers).all():
+                measured[name] = self.values(name)
+        return measured
 
     def compared(self, leave_out: str) -> Iterator[Array]:
         """What rows can be compared by: measurements, and each value of a category as 0 and 1."""
@@ -186,10 +183,12 @@ class Look:
         """The quartiles of a column's numbers in each domain, NaN where fewer than `least` are there."""
         values = self.values(name)
         ordered = values[np.lexsort((values, self.places))]  # in each domain NaN last
-        starts = np.concatenate([[0], np.cumsum(np.bincount(self.places, minlength=len(self.names)))[:-1]])
+        sizes = np.bincount(self.places, minlength=len(self.names))
+        starts = np.cumsum(sizes) - sizes
         counts = np.bincount(self.places[np.isfinite(values)], minlength=len(self.names))
-        low, middle, high = (
-            np.where(counts >= least, ordered[starts + (np.maximum(counts - 1, 0) * share).astype(int)], np.nan)
-            for share in (0.25, 0.5, 0.75)
-        )
+        quartiles = []
+        for share in (0.25, 0.5, 0.75):
+            after_start = (np.maximum(counts - 1, 0) * share).astype(int)
+            quartiles.append(np.where(counts >= least, ordered[starts + after_start], np.nan))
+        low, middle, high = quartiles
         return low, middle, high

@@ -39,7 +39,7 @@ _MANY = 20
 """More classes that are whole numbers may be meant as numbers."""
 
 
-def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str]]:
+def column_parameters(look: Look, text: str | None) -> tuple[dict[str, Any], list[str]]:
     """Judges the columns of inputs: the parameters that answer the doubts about them, and a line on each.
 
     Raises:
@@ -127,14 +127,22 @@ def parameters(options: Mapping[str, str]) -> dict[str, Any]:
     return given
 
 
-def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list[str]]:
-    """The dataset without the rows and domains that cannot be used, the parameters that leave them out, and why.
+def identify_file(data: FromFile, path: Path, options: Mapping[str, str], given: Mapping[str, Any]) -> Identified:
+    """What `data identify` says of a file that the dataset reads with the given parameters.
 
-    Domains without any label are the targets of the suite unless `unlabelled` is "drop".
+    Rows and domains that cannot be used are left out first. Domains without any label are the targets of the suite
+    unless the option `unlabelled` is "drop".
 
     Raises:
         DataError: the file cannot be used, or it is in doubt how its labels are meant.
     """
+    named = replace(data, file=str(path), **given)
+    more, lines = _left_out(named, options.get("unlabelled", "target"))
+    return replace(named, **more).looked_through({**given, **more}, lines, says_test="test" in options)
+
+
+def _left_out(data: FromFile, unlabelled: str) -> tuple[dict[str, Any], list[str]]:
+    """The parameters that leave out rows and domains that cannot be used, and why."""
     roles = data.roles()
     domain = roles.domain.named
     label = roles.label.named
@@ -155,7 +163,7 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
         raise DataError(f"{data.file}: {few}", *(f"{data.file}: {line}" for line in left_out.values()))
     if left_out:
         more["leave_out"] = tuple(left_out)
-    return replace(data, **more), more, [*notes, *left_out.values()]
+    return more, [*notes, *left_out.values()]
 
 
 def _useless(data: FromFile, roles: Roles, labels: Mapping[str, Array]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, DomainData, Files, NewRows, NewRowsReader
 from msda_bench_builtin.datasets.tables.array_doubts import sampled, spread
 from msda_bench_builtin.datasets.tables.columns import Range
-from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHER_UNIT, not_used
+from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHER_UNIT, no_labels, not_used
 from msda_bench_builtin.datasets.tables.npz import padded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
 from msda_bench_builtin.datasets.tables.read import Column
@@ -36,15 +36,16 @@ class UsualArray:
 
     def doubt(self, x: Array) -> str | None:
         """How new rows differ as in another unit; None if they do not."""
-        every = np.arange(len(x))
-        spreads = np.append(self.spreads, spread(sampled(x, every), np.ones(len(x), bool)))
-        unit = other_unit(spreads, spreads) if len(x) >= FEW else None
-        if unit is not None and len(self.spreads) in unit.domains:
-            return f"varies {factor_text(unit.factor)} what was learned from"
-        outside = float(np.mean((x < self.range.low) | (x > self.range.high)))
+        if len(x) >= FEW:
+            every = sampled(x, np.arange(len(x)))
+            spreads = np.append(self.spreads, spread(every, np.ones(len(x), bool)))
+            unit = other_unit(spreads, spreads)
+            if unit is not None and len(self.spreads) in unit.domains:
+                return f"varies {factor_text(unit.factor)} what was learned from"
+        low, high = self.range
+        outside = float(np.mean((x < low) | (x > high)))
         if outside <= MOST_OUTSIDE:
             return None
-        low, high = self.range
         return f"has {100 * outside:.0f} % of its numbers outside of all that was learned from, {low:.3g} to {high:.3g}"
 
 
@@ -107,9 +108,8 @@ class ArraysReader(NewRowsReader):
         if self.source.labels in beside:
             texts = [*dict.fromkeys(beside[self.source.labels])]
             lines.append(not_used(f"array {self.source.labels!r} (label)", texts, self.classes))
-        labels = np.full(len(x), -1, np.int64) if self.classes else np.full(len(x), np.nan, np.float32)
         return NewRows(
-            DomainData(x.astype(self.dtype, copy=False), labels),
+            DomainData(x.astype(self.dtype, copy=False), no_labels(len(x), self.classes)),
             beside,
             _domains(path, found.domain),
             tuple(f"{path.name}: {line}" for line in lines),
@@ -140,4 +140,4 @@ def _domains(path: Path, domain: Column | None) -> Array | None:
     named = domain.named
     if (named.codes < 0).any():
         raise DataError(f"{path}: row {int(np.argmax(named.codes < 0))} has no domain; name it, or leave the array out")
-    return np.array(named.texts, object)[named.codes]
+    return named.written

@@ -96,7 +96,9 @@ class TableReader(NewRowsReader):
         everywhere, own = missing_in(self.missing)
         domain, state = self.roles["domain"], stamp(path, TABLES)
         _, columns = read_table(path, everywhere, domain, state)
-        inputs = {name: _input(path, columns, name, own) for name in self._names}
+        inputs: dict[str, Column] = {}
+        for name in self._names:
+            inputs[name] = column(path, columns, name, "inputs").without(name, own.get(name, ()))
         faults: list[str] = []
         doubts: list[str] = []
         for kind in self.plan.kinds:
@@ -111,16 +113,15 @@ class TableReader(NewRowsReader):
             text = inputs[self.plan.text]
             dense = x if self.plan.kinds else np.zeros((rows, 0), np.float32)
             x = with_words(dense, text, self.ngrams, self.units, self.vocabulary)
-            texts = np.array([*text.texts, ""], object)[text.codes]
+            texts = text.written
             if (text.codes < 0).all():
                 doubts.append(f"column {self.plan.text!r} has no text in any row")
         doubts += self._unused(columns)
         # Texts of columns that are not read stay as they are written, "NA" too.
         _, written = read_table(path, (), domain, state)
-        beside = {name: _written(written[name]) for name in written if name not in inputs}
-        labels = np.full(rows, -1, np.int64) if self.classes else np.full(rows, np.nan, np.float32)
+        beside = {name: held.written.tolist() for name, held in written.items() if name not in inputs}
         return NewRows(
-            DomainData(x, labels, texts=texts),
+            DomainData(x, no_labels(rows, self.classes), texts=texts),
             beside,
             self._domains(path, columns),
             tuple(f"{path.name}: {line}" for line in doubts),
@@ -167,7 +168,7 @@ class TableReader(NewRowsReader):
                 f"{path}: row {row} has no domain (column {name!r}), and others have one; name it, or leave the column "
                 "out of the file"
             )
-        return np.array(named.texts, object)[named.codes]
+        return named.written
 
     def _unused(self, columns: Mapping[str, Column]) -> Iterator[str]:
         """A line on labels and predictions that the file has, which no answer depends on."""
@@ -176,6 +177,11 @@ class TableReader(NewRowsReader):
             if name in columns and columns[name].texts:
                 classes = self.classes if role == "label" else ()
                 yield not_used(f"column {name!r} ({role})", columns[name].texts, classes)
+
+
+def no_labels(rows: int, classes: Sequence[str]) -> Array:
+    """The labels of rows without any, as `DomainData` has them."""
+    return np.full(rows, -1, np.int64) if classes else np.full(rows, np.nan, np.float32)
 
 
 def not_used(what: str, texts: Sequence[str], classes: Sequence[str]) -> str:
@@ -190,28 +196,21 @@ def not_used(what: str, texts: Sequence[str], classes: Sequence[str]) -> str:
     return f"{line}; {names_text([*map(repr, other)], 5)} in it is no class that was learned ({names_text(classes, 5)})"
 
 
-def _input(path: Path, columns: Mapping[str, Column], name: str, own: Mapping[str, Sequence[str]]) -> Column:
-    found = column(path, columns, name, "inputs")
-    return found.without(name, own[name]) if name in own else found
-
-
-def _written(of: Column) -> list[str]:
-    texts: list[str] = np.array([*of.texts, ""], object)[of.codes].tolist()
-    return texts
-
-
 def _look_at(kind: InputColumn, column: Column, faults: list[str], doubts: list[str]) -> None:
     """Adds the fault that makes a column useless, or doubts about it."""
-    if not column.texts:
-        stands = "the missing value" if "" in kind.levels else "an unseen one" if kind.levels else "the median"
-        doubts.append(f"column {kind.name!r} is empty; {stands} stands for it")
-    elif kind.levels:
-        _look_at_category(kind, column, faults, doubts)
+    if column.texts:
+        look = _look_at_category if kind.levels else _look_at_numbers
+        look(kind, column, faults, doubts)
+        return
+    if "" in kind.levels:
+        stands = "the missing value"
     else:
-        _look_at_numbers(kind, column, faults, doubts)
+        stands = "an unseen one" if kind.levels else "the median"
+    doubts.append(f"column {kind.name!r} is empty; {stands} stands for it")
 
 
 def _look_at_category(kind: InputColumn, column: Column, faults: list[str], doubts: list[str]) -> None:
+    what = f"column {kind.name!r}"
     known = [level for level in kind.levels if level]
     named = plain_texts([*known, *column.texts], column.missing)
     learned, here = {*named[: len(known)]}, named[len(known) :]
@@ -220,35 +219,31 @@ def _look_at_category(kind: InputColumn, column: Column, faults: list[str], doub
     lacking = int((column.codes < 0).sum())
     texts = names_text([repr(column.texts[place]) for place in unseen], 5)
     if unseen and rows == len(column.codes) - lacking:
-        what = f"column {kind.name!r} has {texts}, and none of the values that were learned from"
-        faults.append(f"{what}, {names_text(list(map(repr, known)), 5)}; write these")
+        wanted = names_text([*map(repr, known)], 5)
+        faults.append(f"{what} has {texts}, and none of the values that were learned from, {wanted}; write these")
     elif unseen:
-        doubts.append(f"column {kind.name!r} has values that were never learned from in {rows} rows: {texts}")
+        doubts.append(f"{what} has values that were never learned from in {rows} rows: {texts}")
     if lacking and "" not in kind.levels:
-        doubts.append(f"column {kind.name!r} lacks a value in {lacking} rows, and in none that was learned from")
+        doubts.append(f"{what} lacks a value in {lacking} rows, and in none that was learned from")
 
 
 def _look_at_numbers(kind: InputColumn, column: Column, faults: list[str], doubts: list[str]) -> None:
-    name, numbers = kind.name, column.numbers
-    if (said := as_written(column)) is not None:
-        faults.append(f"column {name!r} holds numbers with {said[0]}; {said[1]}")
-        return
-    texts = np.flatnonzero(np.isnan(numbers))
-    if len(texts):
-        place = int(texts[0])
-        what = f"column {name!r} held numbers alone in what was learned from, but here {column.texts[place]!r}"
-        faults.append(f"{what} in row {column.row_of(place)}; correct it, or leave it empty")
-        return
-    huge = np.flatnonzero(abs(numbers) > HUGE)
-    if len(huge):
-        place = int(huge[0])
-        what = f"column {name!r} has {column.texts[place]!r} in row {column.row_of(place)}"
-        faults.append(f"{what}, which is too large; correct it")
-        return
+    what = f"column {kind.name!r}"
+    written = as_written(column)
+    text = column.first(np.isnan(column.numbers))
+    huge = column.first(abs(column.numbers) > HUGE)
     lacking = int((column.codes < 0).sum())
-    if lacking and not kind.gaps:
-        what = f"column {name!r} lacks a number in {lacking} rows, and in none that was learned from"
-        doubts.append(f"{what}; the median stands for it")
+    if written is not None:
+        style, remedy = written
+        faults.append(f"{what} holds numbers with {style}; {remedy}")
+    elif text:
+        alone = "held numbers alone in what was learned from, but here"
+        faults.append(f"{what} {alone} {text}; correct it, or leave it empty")
+    elif huge:
+        faults.append(f"{what} has {huge}, which is too large; correct it")
+    elif lacking and not kind.gaps:
+        gaps = f"lacks a number in {lacking} rows, and in none that was learned from"
+        doubts.append(f"{what} {gaps}; the median stands for it")
 
 
 def unusual(values: Array, usual: Usual) -> str | None:

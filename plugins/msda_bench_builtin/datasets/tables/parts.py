@@ -97,24 +97,26 @@ class Parts:
     coded: tuple[str, ...] = ()
     test: Array | None = None
 
+    def label_places(self, rows: Array) -> Array:
+        """The place of these rows' labels among the classes or the sorted numbers, -1 where there is none."""
+        y = self.y[rows]
+        if self.classes:
+            return y.astype(np.int64)
+        _, places = np.unique(y, return_inverse=True)
+        return np.where(np.isfinite(y), places.reshape(-1), -1)
+
     def doubts(self) -> Iterator[str]:
         """Names that may be meant otherwise."""
         alone = self._alone()
         groups = () if self.groups is None else np.unique(self.groups).tolist()
-        masks = sorted({name for of in alone.values() for name in of if _MASK.fullmatch(name)})
-        others = {*self.classes} - {*masks}
-        if any(map(_MASK.fullmatch, others)):
-            masks = []
-        asked: list[tuple[str, Collection[str], list[str]]] = [
-            ("domains", self.rows, []),
-            ("classes", self.classes, masks),
-            ("groups", groups, []),
-        ]
-        for what, names, more in asked:
+        every: dict[str, Collection[str]] = {"domains": self.rows, "classes": self.classes, "groups": groups}
+        for what, names in every.items():
             pairs = [" and ".join(map(repr, same)) for same in alike(names)]
             if pairs:
                 yield f"{names_text(pairs, 3)} count as different {what}; write them alike if they are the same"
-            odd = [*filter(may_be_missing, names), *more]
+            odd = [*filter(may_be_missing, names)]
+            if what == "classes":
+                odd += _masks(names, alone)
             if odd and len(odd) < len(names):
                 remedy = f"{option({*self.gaps, odd[0]})} says so"
                 yield f"{odd[0]!r} among the {what} may stand for a missing value; {remedy}"
@@ -141,13 +143,13 @@ class Parts:
 
     def _lacking(self) -> Iterator[str]:
         """Classes of several domains that others lack."""
-        alone = {name for of in self._alone().values() for name in of}
+        alone = set[str]().union(*self._alone().values())
         some: list[str] = []
         for name, rows in self.rows.items():
             if name in self.unlabelled:
                 continue
             here = np.unique(self.y[rows])
-            lacking = [of for place, of in enumerate(self.classes) if place not in here and of not in alone]
+            lacking = [kind for place, kind in enumerate(self.classes) if place not in here and kind not in alone]
             if lacking:
                 some.append(f"{name} has no row of {names_text(lacking, 6)}")
         if some:
@@ -200,6 +202,13 @@ class Parts:
 _LACKING = {text.casefold() for text in (*MISSING_TEXTS, "#null!", "k.a", "missing", "n.a", "n.a.", "unknown")}
 _MASK = re.compile(r"-\d+|9{2,}")
 """Numbers that often stand for no label."""
+
+
+def _masks(classes: Collection[str], alone: Mapping[str, Sequence[str]]) -> list[str]:
+    """Classes of one domain each that are such numbers, unless other classes are, too."""
+    of_one = set[str]().union(*alone.values())
+    masks = sorted(filter(_MASK.fullmatch, classes))
+    return masks if of_one.issuperset(masks) else []
 
 
 def may_be_missing(text: str) -> bool:
@@ -327,13 +336,14 @@ def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) 
 
 def _numbers(roles: Roles, label: Column, used: Array) -> Array:
     """Labels of all rows as numbers, NaN where there is none."""
-    path, name, numbers = roles.path, roles.names[1], label.numbers
-    wrong = used[~np.isfinite(numbers[used])]
+    numbers = label.numbers[used]
+    what = f"{roles.path}: {roles.names[1]} holds"
+    wrong = used[~np.isfinite(numbers)]
     if len(wrong):
-        raise DataError(f"{path}: {name} holds {label.texts[int(wrong[0])]!r}, which is no finite number; correct it")
-    if (abs(numbers[used]) > np.finfo(np.float32).max).any():
-        raise DataError(f"{path}: {name} holds numbers that are too large for float32; scale them")
-    return np.append(numbers, np.nan)[label.codes]
+        raise DataError(f"{what} {label.texts[int(wrong[0])]!r}, which is no finite number; correct it")
+    if (abs(numbers) > np.finfo(np.float32).max).any():
+        raise DataError(f"{what} numbers that are too large for float32; scale them")
+    return label.values
 
 
 def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array:

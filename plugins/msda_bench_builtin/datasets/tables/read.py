@@ -70,15 +70,31 @@ class Column:
         made = Column.of(self.texts, codes, self.missing, self.gaps)
         return replace(made, unread=len(codes) - len(rows))
 
+    @property
+    def written(self) -> Array:
+        """The text of each row, "" where it is missing, as objects."""
+        return np.array([*self.texts, ""], object)[self.codes]
+
+    @property
+    def values(self) -> Array:
+        """The number of each row, NaN where it is missing or none."""
+        return np.append(self.numbers, np.nan)[self.codes]
+
     def without(self, name: str, texts: Collection[str]) -> Column:
         """The column, called `name`, where these texts stand for a missing value, too."""
+        if not texts:
+            return self
         made = Column.of(self.texts, self.codes, {*self.missing, *texts}, self.gaps)
         own = {f"{name}={text}" for text in made.gaps - self.gaps}
         return replace(made, gaps=self.gaps | own)
 
-    def row_of(self, text: int) -> int:
-        """The first row with a text, counted from 1 below the header."""
-        return int(np.argmax(self.codes == text)) + 1
+    def first(self, chosen: Array) -> str:
+        """The first of the chosen texts, such as `'?' in row 3`, counted from 1 below the header; "" if none is."""
+        if not chosen.any():
+            return ""
+        place = int(np.argmax(chosen))
+        row = int(np.argmax(self.codes == place)) + 1
+        return f"{self.texts[place]!r} in row {row}"
 
     @classmethod
     def of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -23,6 +24,7 @@ from msda_bench.api import (
     File,
     FilePath,
     Files,
+    Identified,
     Inputs,
     InputSpec,
     Size,
@@ -33,6 +35,7 @@ from msda_bench.api import (
 from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
 from msda_bench_builtin.datasets.tables.folder import stamp
+from msda_bench_builtin.datasets.tables.official import named_in
 from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Roles, Unlabelled, parts_of
 from msda_bench_builtin.datasets.tables.texts import names_text
 
@@ -101,9 +104,28 @@ class FromFile(Dataset):
     predictions: str | None = None
     test_rows: Annotated[str | None, AddedLater()] = None
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.file)
+
     def reads(self) -> tuple[str, ...]:
         """How the files that are read end."""
         return self.endings
+
+    def marking(self, held: Collection[str]) -> str | None:
+        """The one of these columns or arrays that marks official test rows; None without `test_rows`."""
+        return None if self.test_rows is None else named_in(self.test_rows, held)[0]
+
+    @abstractmethod
+    def looked_through(self, given: dict[str, Any], lines: list[str], *, says_test: bool) -> Identified:
+        """What `data identify` says, with the parameters that answer the doubts about columns or arrays.
+
+        Args:
+            given: the parameters so far.
+            lines: what was found so far.
+            says_test: whether the user says which rows are official test rows, or that none are.
+        """
 
     @abstractmethod
     def roles(self) -> Roles:
@@ -132,7 +154,7 @@ class FromFile(Dataset):
         # Other parameters change nothing of it, and may be mappings, which have no hash.
         unset: dict[str, Any] = dict.fromkeys(("test", "target_train", "corrupt", "label_shift"))
         bare = replace(self, train=1, protocol="held_out", duplicates="keep", **unset)
-        return _kept(bare, stamp(Path(self.file), self.reads()))
+        return _kept(bare, stamp(self.path, self.reads()))
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -172,7 +194,8 @@ class FromFile(Dataset):
 
     def sources(self) -> dict[str, tuple[str, ...]]:
         """All other domains that have labels."""
-        labelled = [domain for domain in self.domains if domain not in self.unlabelled_domains]
+        unlabelled = self.unlabelled_domains
+        labelled = [domain for domain in self.domains if domain not in unlabelled]
         return {target: tuple(source for source in labelled if source != target) for target in self.domains}
 
     @property
@@ -183,11 +206,10 @@ class FromFile(Dataset):
     def sizes(self, files: Files | None = None) -> dict[str, Extent]:
         """The rows of each domain, or (training, test) if some are official test rows; raises as `contents`."""
         read = self.contents()
-        sizes: dict[str, Extent] = {domain: len(rows) for domain, rows in read.rows.items()}
+        sizes: dict[str, Extent] = {}
         for domain, rows in read.rows.items():
             tested = 0 if read.test is None else int(read.test[rows].sum())
-            if tested:
-                sizes[domain] = (len(rows) - tested, tested)
+            sizes[domain] = (len(rows) - tested, tested) if tested else len(rows)
         return sizes
 
     def load(self, domain: str, files: Files) -> DomainData:
@@ -199,12 +221,14 @@ class FromFile(Dataset):
         # Rows that lie together are no copy.
         mine = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
         x = read.x[mine].astype(read.dtype, copy=False)
-        groups, texts, predictions = (
-            None if values is None else values[rows] for values in (read.groups, read.texts, read.predictions)
+        test, groups, texts, predictions = (
+            None if values is None else values[rows]
+            for values in (read.test, read.groups, read.texts, read.predictions)
         )
-        official = None if read.test is None or not read.test[rows].any() else read.test[rows]
+        if test is not None and not test.any():
+            test = None
         places = read.places.get(domain)
-        return DomainData(x, read.y[rows], official, None, groups, texts, predictions, places)
+        return DomainData(x, read.y[rows], test, None, groups, texts, predictions, places)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""
@@ -215,14 +239,20 @@ class FromFile(Dataset):
         """What was found in the file, and what became of each column."""
         read = self.contents()
         sizes = names_text([f"{domain} ({len(rows)})" for domain, rows in read.rows.items()])
-        what = f"classes: {names_text(read.classes, 20)}" if read.classes else "label: a number"
-        groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
-        lacking = [f"without labels, targets only: {names_text(read.unlabelled)}"] if read.unlabelled else []
-        columns = read.plan.lines() if read.plan else ()
+        lines = [f"domains: {sizes}"]
+        if read.unlabelled:
+            lines.append(f"without labels, targets only: {names_text(read.unlabelled)}")
+        lines.append(f"classes: {names_text(read.classes, 20)}" if read.classes else "label: a number")
+        if read.groups is not None:
+            lines.append(f"groups: {len(np.unique(read.groups))}")
         gaps = [item for item in self.missing if item not in MISSING_TEXTS]
-        coded = [f"missing values are written {names_text(gaps)}"] if gaps else []
-        odd = [f"odd: {doubt}" for doubt in read.doubts()]
-        return (f"domains: {sizes}", *lacking, what, *groups, *coded, *odd, *read.odd, *read.remarks(), *columns)
+        if gaps:
+            lines.append(f"missing values are written {names_text(gaps)}")
+        lines += [f"odd: {doubt}" for doubt in read.doubts()]
+        lines += [*read.odd, *read.remarks()]
+        if read.plan is not None:
+            lines += read.plan.lines()
+        return tuple(lines)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -230,7 +260,7 @@ class FromFile(Dataset):
         if not self.file:
             return ()
         made = self.contents()
-        what = f"{self.name}: {Path(self.file).name}, sha256 {made.sha256[:16]}"
+        what = f"{self.name}: {self.path.name}, sha256 {made.sha256[:16]}"
         return ("; ".join([what, *self.describe()]) + ".",)
 
 

@@ -13,10 +13,16 @@ from pydantic import Field
 from msda_bench.api import AddedLater, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import unspaced
 from msda_bench_builtin.datasets.tables.column_doubts import doubts_about, gaps_in, used_columns
-from msda_bench_builtin.datasets.tables.columns import Gaps, encoded, fitted, plan_of, ranges_of, with_words
+from msda_bench_builtin.datasets.tables.columns import Gaps, Plan, encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
-from msda_bench_builtin.datasets.tables.identify import identified, look_through, parameters, repaired, unnamed
+from msda_bench_builtin.datasets.tables.identify import (
+    column_parameters,
+    identified,
+    identify_file,
+    parameters,
+    unnamed,
+)
 from msda_bench_builtin.datasets.tables.new_table import TableReader
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parquet import has_lists
@@ -71,40 +77,37 @@ class Table(FromFile):
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
-        path = Path(self.file)
         _, columns = self.columns()
         self._named(columns)  # which refuses a column with two of them
         names = f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"
         return Roles(
-            path,
-            column(path, columns, self.domain, "domain"),
-            column(path, columns, self.label, "label"),
-            self._group(path, columns),
+            self.path,
+            column(self.path, columns, self.domain, "domain"),
+            column(self.path, columns, self.label, "label"),
+            self._group(columns),
             names,
-            frozenset().union(*(of.gaps for of in columns.values())),
-            self._marked(path, columns),
+            frozenset().union(*(held.gaps for held in columns.values())),
+            self._marked(columns),
         )
 
     def read(self) -> Contents:
         """The table; see `FromFile`."""
-        path = Path(self.file)
         sha256, columns = self.columns()
         parts = self.parts()
         inputs = self._inputs(columns, parts)
         predictions = None
         if self.predictions is not None:
-            given = column(path, columns, self.predictions, "predictions")
-            predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
-        plan = replace(plan_of(path, inputs, self.categories, self.text), gaps=self.gaps)
+            given = column(self.path, columns, self.predictions, "predictions")
+            predictions = predictions_in(self.path, f"column {self.predictions!r}", given, parts)
+        plan = replace(plan_of(self.path, inputs, self.categories, self.text), gaps=self.gaps)
         findings = doubts_about(self.look(columns, parts), self.text)
-        odd = [finding.line(answered=False) for finding in findings]
         x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
         spec = InputSpec((plan.width,))
         texts = None
         if self.text is not None:
             words = inputs[self.text]
             x = with_words(x, words, self.ngrams, self.units)
-            texts = np.array([*words.texts, ""], object)[words.codes]
+            texts = words.written
             spec = InputSpec((plan.width + self.words,), sparse=True, texts=True, beside=plan.width)
         read_table.cache_clear()  # since `contents` keeps the result
         return Contents(
@@ -115,14 +118,18 @@ class Table(FromFile):
             plan=plan,
             texts=texts,
             predictions=predictions,
-            odd=tuple(odd),
+            odd=tuple(finding.line(answered=False) for finding in findings),
         )
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns from training rows how columns become numbers."""
+        return fitted(self._plan, train, self.standardise, self.words if self.text else 0)
+
+    @property
+    def _plan(self) -> Plan:
         plan = self.contents().plan
         assert plan is not None  # noqa: S101 - a table has one
-        return fitted(plan, train, self.standardise, self.words if self.text else 0)
+        return plan
 
     def new_rows_reader(self, files: Files) -> NewRowsReader:
         """What reads tables with the same columns."""
@@ -130,14 +137,12 @@ class Table(FromFile):
         _, columns = self.columns()
         parts = self.parts()
         inputs = self._inputs(columns, parts)
-        plan = read.plan
-        assert plan is not None  # noqa: S101 - a table has one
         named = {"domain": self.domain, "label": self.label, "predictions": self.predictions}
         read_table.cache_clear()
         return TableReader.of(
             self.look(columns, parts),
-            plan,
-            ranges_of(plan, inputs),
+            self._plan,
+            ranges_of(self._plan, inputs),
             None if self.text is None else inputs[self.text],
             ngrams=self.ngrams,
             units=self.units,
@@ -160,65 +165,51 @@ class Table(FromFile):
             raise DataError(f"{path}: a table needs both --domain and --label")
         if "signals" in options:
             raise DataError(f"{path}: a table has no signals; save them as arrays, (n, channels, time) by numpy.savez")
-        given = parameters(options)
-        data, left_out, lines = repaired(replace(self, file=str(path), **given), options.get("unlabelled", "target"))
-        found: Identified = data.looked_through(given | left_out, lines, says_test="test" in options)
-        return found
+        return identify_file(self, path, options, parameters(options))
 
     def looked_through(self, given: dict[str, Any], lines: list[str], *, says_test: bool) -> Identified:
-        """The table with the parameters that answer the doubts about its columns.
-
-        Args:
-            given: the parameters so far.
-            lines: what was found so far.
-            says_test: whether the user says which rows are official test rows, or that none are.
-        """
-        table, params = self, dict(given)
+        """The table with the parameters that answer the doubts about its columns; see `FromFile`."""
+        found: dict[str, Any] = {}
         if "missing" not in given:
-            gaps, about_gaps = self._gaps()
+            found, about_gaps = self._gaps()
             lines += about_gaps
-            params |= gaps
-            table = replace(table, **gaps)
+        table = replace(self, **found)
         if table.has_no_blanks():
             what = f"column {self.text!r} puts no blanks between words, so its characters and their pairs are counted"
             lines.append(f"text: {what} (`units: characters`)")
-            params["units"] = "characters"
-            table = replace(table, units="characters")
+            found["units"] = "characters"
         look = table.look(table.columns()[1], table.parts(), says_test=says_test)
-        kinds, doubts = look_through(look, table.text)
-        params |= kinds
-        return identified(replace(table, **kinds), params, [*said_of(Path(self.file), TABLES), *lines, *doubts])
+        kinds, doubts = column_parameters(look, table.text)
+        found |= kinds
+        return identified(replace(self, **found), given | found, [*said_of(self.path, TABLES), *lines, *doubts])
 
     def columns(self) -> tuple[str, dict[str, Column]]:
         """The sha256 of the file's bytes, and its columns by name."""
-        path = Path(self.file)
         everywhere, own = missing_in(self.missing)
-        sha256, columns = read_table(path, everywhere, self.domain, stamp(path, TABLES))
-        if not own:
-            return sha256, columns
+        sha256, columns = read_table(self.path, everywhere, self.domain, stamp(self.path, TABLES))
         for name, texts in own.items():
-            held = column(path, columns, name, "missing")
+            held = column(self.path, columns, name, "missing")
             columns = {**columns, name: held.without(name, texts)}
         return sha256, columns
 
-    def _group(self, path: Path, columns: Mapping[str, Column]) -> Column | None:
+    def _group(self, columns: Mapping[str, Column]) -> Column | None:
         """The column of groups; several, with commas between them, make a group of each combination."""
         if self.group is None:
             return None
         names = names_in(self.group, columns)
-        return crossed([column(path, columns, name, "group") for name in names])
+        return crossed([column(self.path, columns, name, "group") for name in names])
 
-    def _marked(self, path: Path, columns: Mapping[str, Column]) -> Marked | None:
+    def _marked(self, columns: Mapping[str, Column]) -> Marked | None:
         if self.test_rows is None:
             return None
-        column(path, columns, named_in(self.test_rows, columns)[0], "test_rows")
-        return marked_by(path, "column", self.test_rows, columns)
+        column(self.path, columns, named_in(self.test_rows, columns)[0], "test_rows")
+        return marked_by(self.path, "column", self.test_rows, columns)
 
     def look(self, columns: Mapping[str, Column], parts: Parts, *, says_test: bool = False) -> Look:
         """The columns of inputs and the rows, to be judged."""
         inputs = self._inputs(columns, parts)
         alike = self.standardise == "domain"
-        look = Look.of(Path(self.file), inputs, parts, self.domain, alike=alike, says_test=says_test)
+        look = Look.of(self.path, inputs, parts, self.domain, alike=alike, says_test=says_test)
         return replace(look, fills=self.gaps == "fill")
 
     def _gaps(self) -> tuple[dict[str, Any], list[str]]:
@@ -238,23 +229,22 @@ class Table(FromFile):
         """Whether the text is of a script that puts no blanks between words."""
         if self.text is None:
             return False
-        return unspaced(column(Path(self.file), self.columns()[1], self.text, "text").texts)
+        return unspaced(column(self.path, self.columns()[1], self.text, "text").texts)
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
-        path = Path(self.file)
         roles = self._named(columns)
         if self.inputs and self.drop:
-            raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
+            raise DataError(f"{self.path}: `inputs` and `drop` are both given; name one of them")
         text = () if self.text is None else (self.text,)
-        for key, names in (("inputs", self.inputs), ("categories", self.categories), ("text", text)):
+        for key, names in {"inputs": self.inputs, "categories": self.categories, "text": text}.items():
             for name in names:
-                column(path, columns, name, key)
+                column(self.path, columns, name, key)
                 if name in roles:
                     what = "the `text`" if key == "text" else f"one of the `{key}`"
-                    raise DataError(f"{path}: column {name!r} is the {roles[name]}, so it cannot be {what}")
+                    raise DataError(f"{self.path}: column {name!r} is the {roles[name]}, so it cannot be {what}")
         for name in self.drop:
-            column(path, columns, name, "drop")
+            column(self.path, columns, name, "drop")
         left_out = {*roles, *self.drop}
         chosen = [name for name in self.inputs or columns if name not in left_out]
         used = {name: columns[name] for name in (*chosen, *text)}
@@ -265,8 +255,12 @@ class Table(FromFile):
 
     def _named(self, columns: Collection[str]) -> dict[str, str]:
         """What columns are that are no inputs."""
-        test = None if self.test_rows is None else named_in(self.test_rows, columns)[0]
-        named = {"domain": self.domain, "label": self.label, "predictions": self.predictions, "test_rows": test}
+        named = {
+            "domain": self.domain,
+            "label": self.label,
+            "predictions": self.predictions,
+            "test_rows": self.marking(columns),
+        }
         roles: dict[str, str] = {}
         for role, name in named.items():
             if name is None:
