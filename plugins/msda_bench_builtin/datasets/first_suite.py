@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
+
+from msda_bench_builtin.optional import installed
 
 Recipes: TypeAlias = dict[str, dict[str, Any]]
 """What a suite says of each method, by its name."""
@@ -83,7 +84,7 @@ def plain_methods(columns: int, classes: int, *, several: bool) -> Recipes:
     """
     by_domain = {"standardise": "domain"}
     methods: Recipes = {"SRC-domain": {"scheme": "pooled"} | by_domain}
-    if not columns or not _installed("sklearn"):
+    if not columns or not installed("sklearn"):
         return methods
     linear = "logistic_regression" if classes else "ridge"
     models = {"logistic" if classes else "ridge": linear}
@@ -93,11 +94,7 @@ def plain_methods(columns: int, classes: int, *, several: bool) -> Recipes:
     for name, scheme in models.items():
         methods[name] = {"scheme": scheme}
         methods[f"{name}-domain"] = {"scheme": scheme} | by_domain
-    if several and columns <= _SQUARED and _installed("skada", "ot"):
+    if several and columns <= _SQUARED and installed("skada", "ot"):
         adapted: Mapping[str, str] = {"adapter": "CORAL", "estimator": linear}
         methods[f"CORAL-{next(iter(models))}"] = {"scheme": {"skada": adapted}}
     return methods
-
-
-def _installed(*modules: str) -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in modules)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
+from torch import Tensor
 
 from msda_bench.api import Metric, Tested, component
+from msda_bench_builtin.optional import require
 
 
 @component
@@ -21,11 +22,15 @@ class OneClass(Metric):
     """
 
     percent = True
+    measure: ClassVar[str]
+    """What tables call it, without the class."""
 
     positive: Annotated[int, Field(ge=0, lt=1_000_000)] = 1
 
-    def _named(self, what: str) -> str:
-        return f"{what} of class {self.positive}"
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """Names the class."""
+        return f"{self.measure} of class {self.positive}"
 
 
 @component
@@ -33,18 +38,13 @@ class Sensitivity(OneClass):
     """The share of the positive class that is predicted as such: recall, the true positive rate."""
 
     name = "sensitivity"
-
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """Names the class."""
-        return self._named("sensitivity")
+    measure = "sensitivity"
 
     def value(self, tested: Tested) -> float:
         """Undefined without an example of the class."""
         true, predicted, count = tested.confusion.unbind(-1)
         is_mine = true == self.positive
-        total = int(count[is_mine].sum())
-        return int(count[is_mine & (predicted == self.positive)].sum()) / total if total else math.nan
+        return _share(count, is_mine, is_mine & (predicted == self.positive))
 
 
 @component
@@ -52,18 +52,21 @@ class Specificity(OneClass):
     """The share of the other classes that is not predicted as the positive one: the true negative rate."""
 
     name = "specificity"
-
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """Names the class."""
-        return self._named("specificity")
+    measure = "specificity"
 
     def value(self, tested: Tested) -> float:
         """Undefined without an example of another class."""
         true, predicted, count = tested.confusion.unbind(-1)
         is_other = true != self.positive
-        total = int(count[is_other].sum())
-        return int(count[is_other & (predicted != self.positive)].sum()) / total if total else math.nan
+        return _share(count, is_other, is_other & (predicted != self.positive))
+
+
+def _share(counts: Tensor, asked: Tensor, right: Tensor) -> float:
+    """The share of the examples asked for that are right; NaN if there are none."""
+    total = int(counts[asked].sum())
+    if not total:
+        return math.nan
+    return int(counts[right].sum()) / total
 
 
 @component
@@ -74,8 +77,7 @@ class OfScores(OneClass):
 
     def __post_init__(self) -> None:
         """Refuses to be without scikit-learn."""
-        if importlib.util.find_spec("sklearn") is None:
-            raise ValueError("needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
+        require("scikit-learn", "sklearn", "sklearn")
 
     def _of_scores(self, tested: Tested, measure: Callable[[Any, Any], Any]) -> float:
         """The measure; NaN if all test examples are of the class, or none is."""
@@ -99,11 +101,7 @@ class Auroc(OfScores):
     """
 
     name = "auroc"
-
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """Names the class."""
-        return self._named("AUROC")
+    measure = "AUROC"
 
     def value(self, tested: Tested) -> float:
         """scikit-learn's `roc_auc_score`."""
@@ -122,11 +120,7 @@ class Auprc(OfScores):
     """
 
     name = "auprc"
-
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """Names the class."""
-        return self._named("AUPRC")
+    measure = "AUPRC"
 
     def value(self, tested: Tested) -> float:
         """scikit-learn's `average_precision_score`."""

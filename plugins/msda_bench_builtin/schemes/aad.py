@@ -90,9 +90,13 @@ class Aad(SourceFree):
         places = batch.target_rows
         answers = outputs.softmax(-1)
         with torch.no_grad():
-            seen = {name: value.to(batch.carried[name]) for name, value in _seen(features, outputs).items()}
             last = _last_of_each(places)
-            memory = {name: batch.carried[name].index_copy(0, places, value[last]) for name, value in seen.items()}
+            seen: dict[str, Tensor] = {}
+            memory: dict[str, Tensor] = {}
+            for name, value in _seen(features, outputs).items():
+                before = batch.carried[name]
+                seen[name] = value.to(before)
+                memory[name] = before.index_copy(0, places, seen[name][last])
             close = seen["features"] @ memory["features"].T
             others = close.scatter(1, places.unsqueeze(1), -torch.inf)
             nearest = others.topk(min(self.neighbours, others.shape[1] - 1)).indices

@@ -33,7 +33,10 @@ class Adapt(Scheme):
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The aggregated objective."""
-        seen = parts.forward(batch)
+        return self.aggregated(parts, batch, parts.forward(batch), state)
+
+    def aggregated(self, parts: Parts, batch: Batch, seen: Pass, state: Tensor) -> Step:
+        """The aggregated objective of a batch that has passed through the network."""
         gaps = self.gaps(parts, batch, seen)
         objective, weights, state = parts.aggregate(seen.risks, gaps, state)
         return Step(objective, seen.risks, gaps, weights, state)
@@ -52,8 +55,8 @@ class Adapt(Scheme):
 
 
 def _scaled(seen: Pass, share: Tensor) -> tuple[Tensor, Tensor | None]:
-    target = None if seen.target is None else scaled_gradient(seen.target, share)
-    return scaled_gradient(seen.source, share), target
+    source = scaled_gradient(seen.source, share)
+    return source, None if seen.target is None else scaled_gradient(seen.target, share)
 
 
 @component
@@ -139,17 +142,11 @@ class Regularised(Adapt):
         """The aggregated objective and the regulariser."""
         seen = parts.forward(batch)
         assert seen.target is not None  # noqa: S101 - needs_target holds
-        gaps = self.gaps(parts, batch, seen)
-        objective, alpha, state = parts.aggregate(seen.risks, gaps, state)
-        return Step(
-            objective + self.weight * self._of(parts.predictor(seen.target)),
-            seen.risks,
-            gaps,
-            alpha,
-            state,
-        )
+        step = self.aggregated(parts, batch, seen, state)
+        outputs = parts.predictor(seen.target)
+        return step._replace(objective=step.objective + self.weight * self._regulariser(outputs))
 
-    def _of(self, outputs: Tensor) -> Tensor:
+    def _regulariser(self, outputs: Tensor) -> Tensor:
         match self.by:
             case "mcc":
                 return class_confusion(outputs, self.temperature)

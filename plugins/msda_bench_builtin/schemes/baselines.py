@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from abc import abstractmethod
 from typing import Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from msda_bench.api import (
     Task,
     component,
 )
+from msda_bench_builtin.optional import require
 
 
 @component
@@ -39,8 +39,7 @@ class Baseline(EstimatorScheme):
         """Refuses to be without scikit-learn, and to hold out labels that it does not learn from."""
         if self.hold_out and self.labels != "target":
             raise ValueError("hold_out is of the target's labels, which only `labels: target` learns from; remove it")
-        if importlib.util.find_spec("sklearn") is None:
-            raise ValueError("needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
+        require("scikit-learn", "sklearn", "sklearn")
 
     @property
     def needs_target_labels(self) -> bool:  # type: ignore[override]
@@ -62,7 +61,9 @@ class Baseline(EstimatorScheme):
         weight = None if self.class_weight == "none" else self.class_weight
         if weight and not classes:
             raise PluginError(f"scheme {self.name!r}: class_weight weighs classes, and this task has none; remove it")
-        shared: dict[str, Any] = {"random_state": seed} | ({"class_weight": weight} if classes else {})
+        shared: dict[str, Any] = {"random_state": seed}
+        if classes:
+            shared["class_weight"] = weight
         return self.model(classes=classes, shared=shared)
 
 
@@ -143,12 +144,7 @@ class RandomForest(Baseline):
         from sklearn import ensemble
 
         made = ensemble.RandomForestClassifier if classes else ensemble.RandomForestRegressor
-        return made(
-            n_estimators=self.n_estimators,
-            min_samples_leaf=self.min_samples_leaf,
-            n_jobs=1,
-            **shared,
-        )
+        return made(n_estimators=self.n_estimators, min_samples_leaf=self.min_samples_leaf, n_jobs=1, **shared)
 
 
 @component

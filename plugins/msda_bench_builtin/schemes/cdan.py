@@ -23,6 +23,7 @@ from msda_bench.api import (
     Step,
     component,
 )
+from msda_bench_builtin.schemes.batches import source_risks
 from msda_bench_builtin.schemes.mdd import ramp_share, scaled_gradient
 
 
@@ -35,8 +36,9 @@ class _Conditioned(nn.Module):
     def __init__(self, discrepancy: nn.Module, random: tuple[Tensor, Tensor] | None) -> None:
         super().__init__()
         self.discrepancy = discrepancy
-        for name, value in zip(("on_features", "on_outputs"), random or (None, None), strict=True):
-            self.register_buffer(name, value)
+        on_features, on_outputs = random or (None, None)
+        self.register_buffer("on_features", on_features)
+        self.register_buffer("on_outputs", on_outputs)
 
     def forward(
         self,
@@ -111,23 +113,23 @@ class Cdan(Scheme):
         classes = _outputs(network)
         if width * classes <= self.limit:
             return _Conditioned(discrepancy.build(width * classes, k), None)
-        scale = 1 / math.sqrt(self.random)
-        random = torch.randn(width, self.random) * scale, torch.randn(classes, self.random)
-        return _Conditioned(discrepancy.build(self.random, k), random)
+        on_features = torch.randn(width, self.random) * (1 / math.sqrt(self.random))
+        on_outputs = torch.randn(classes, self.random)
+        return _Conditioned(discrepancy.build(self.random, k), (on_features, on_outputs))
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The aggregated objective."""
         k, size = batch.y.shape
         features = parts.features(batch.x)
         outputs = parts.predictor(features)
-        risks = parts.loss(outputs[: k * size], batch.y.reshape(-1)).view(k, size).mean(1)
-        probabilities = torch.softmax(outputs, dim=-1)
+        risks = source_risks(parts, outputs, batch)
         weights = self._weights(outputs, batch, k, size)
-        conditions = probabilities if self.predictions == "trained" else probabilities.detach()
+        conditions = torch.softmax(outputs, dim=-1)
+        if self.predictions == "fixed":
+            conditions = conditions.detach()
         share = ramp_share(self.ramp, batch.progress)
-        (source, target), (on_source, on_target) = (
-            _split(scaled_gradient(both, share), k, size) for both in (features, conditions)
-        )
+        source, target = _split(scaled_gradient(features, share), k, size)
+        on_source, on_target = _split(scaled_gradient(conditions, share), k, size)
         gaps = parts.critic(source, target, on_source, on_target, *weights)
         objective, alpha, state = parts.aggregate(risks, gaps, state)
         return Step(objective, risks, gaps, alpha, state)
@@ -138,13 +140,15 @@ class Cdan(Scheme):
             return ()
         logs = torch.log_softmax(outputs, dim=-1)
         surety = (logs.exp() * logs).sum(-1)
-        weights = 1 + torch.exp(scaled_gradient(surety, ramp_share(self.ramp, batch.progress)))
+        share = ramp_share(self.ramp, batch.progress)
+        weights = 1 + torch.exp(scaled_gradient(surety, share))
         source, target = _split(weights.unsqueeze(-1), k, size)
         if target is None:
             raise PluginError(
                 "scheme 'cdan' weighs examples by entropy, which takes a discrepancy that uses the target"
             )
-        return tuple(part / part.detach().mean(-1, keepdim=True) for part in (source.squeeze(-1), target.squeeze(-1)))
+        parts = (source.squeeze(-1), target.squeeze(-1))
+        return tuple(part / part.detach().mean(-1, keepdim=True) for part in parts)
 
 
 def _split(rows: Tensor, k: int, size: int) -> tuple[Tensor, Tensor | None]:

@@ -19,15 +19,15 @@ from msda_bench.api import (
     Phase,
     Positive,
     Rate,
-    Sizes,
     Stage,
     Step,
     TargetPass,
     component,
 )
 from msda_bench_builtin.discrepancies.mmd import squared_distances
-from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, answers, predicted
-from msda_bench_builtin.schemes.source_free import SourceFree, centres, information, nearest, one_hot, points
+from msda_bench_builtin.schemes.batches import source_risks
+from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, own_outputs, predicted
+from msda_bench_builtin.schemes.source_free import SourceFree, centres, nearest, one_hot, points
 
 
 class _Weights(nn.Module):
@@ -81,10 +81,6 @@ class Decision(SourceFree):
         others = Ensemble().build(network, k, discrepancy).named_children()
         return nn.ModuleDict({**dict(others), "weights": _Weights(k)})
 
-    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
-        """In the second stage a pseudo-label of each target example."""
-        return {} if stage.name == "start" else {"labels": torch.zeros(sizes.target, dtype=torch.int64)}
-
     def at_epoch(
         self,
         parts: Parts,
@@ -102,10 +98,10 @@ class Decision(SourceFree):
         """The stage's objective; the sum of what each network minimises in the first."""
         if phase.name == "sources":
             return self._on_sources(parts, batch)
-        parts = parts.with_weights({name: weight for name, weight in parts.weights.items() if _of_predictor(name)})
+        fixed = {name: weight for name, weight in parts.weights.items() if _of_predictor(name)}
+        parts = parts.with_weights(fixed)
         _, outputs, alpha = _joint(parts, batch.x)
-        taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
-        return Step(information(outputs) + self.beta * taught, weights=alpha.detach())
+        return Step(self.of_target(parts, outputs, batch), weights=alpha.detach())
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The features of all networks side by side (n, k * d), and their alpha-weighted outputs."""
@@ -113,13 +109,9 @@ class Decision(SourceFree):
         return features, outputs
 
     def _on_sources(self, parts: Parts, batch: Batch) -> Step:
-        k, size = batch.y.shape
-        own = [answers(parts, i, batch.x[i * size : (i + 1) * size])[1] for i in range(k)]
-        outputs = torch.cat(own)
-        labels = batch.y.reshape(-1)
-        objective = k * functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
-        risks = parts.loss(outputs, labels).view(k, size).mean(1)
-        return Step(objective, risks)
+        outputs = torch.cat(own_outputs(parts, batch))
+        mean = functional.cross_entropy(outputs, batch.y.reshape(-1), label_smoothing=self.smoothing)
+        return Step(len(batch.y) * mean, source_risks(parts, outputs, batch))
 
 
 def _joint(parts: Parts, x: Examples) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,6 +146,8 @@ def joint_labels(features: Sequence[Tensor], outputs: Sequence[Tensor], alpha: T
         rows.append(own)
         middles.append(centres(own, shares))
         there.append(shares.any(0))
-    joint, centre = (torch.einsum("k,knd->nd", alpha, torch.stack(parts)) for parts in (rows, middles))
-    far = squared_distances(joint, centre).masked_fill(~torch.stack(there).any(0), torch.inf)
+    joint = torch.einsum("k,knd->nd", alpha, torch.stack(rows))
+    centre = torch.einsum("k,knd->nd", alpha, torch.stack(middles))
+    is_there = torch.stack(there).any(0)
+    far = squared_distances(joint, centre).masked_fill(~is_there, torch.inf)
     return far.argmin(-1)

@@ -26,6 +26,7 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
+from msda_bench_builtin.schemes.batches import examples_of
 
 
 class Each(nn.Module):
@@ -61,6 +62,11 @@ def predicted(parts: Parts, model: int, features: Tensor) -> Tensor:
     return parts.predictor(features) if model == 0 else parts.critic(f"{model - 1}.predictor", features)
 
 
+def own_outputs(parts: Parts, batch: Batch) -> list[Tensor]:
+    """Outputs of each model on its own source."""
+    return [answers(parts, i, examples_of(batch, i))[1] for i in range(len(batch.y))]
+
+
 def all_answers(parts: Parts, x: Examples, k: int) -> tuple[Tensor, Tensor]:
     """Features (k, n, d) and outputs (k, n, outputs) of all models."""
     features, outputs = zip(*(answers(parts, i, x) for i in range(k)), strict=True)
@@ -85,10 +91,11 @@ class Ensemble(Scheme):
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The models of all sources but the first, whose model is the network."""
-        parts = {"features": network.features, "predictor": network.predictor}
-        return nn.ModuleList(
-            [nn.ModuleDict({name: fresh_copy(part) for name, part in parts.items()}) for _ in range(k - 1)]
-        )
+        models = nn.ModuleList()
+        for _ in range(k - 1):
+            parts = {"features": fresh_copy(network.features), "predictor": fresh_copy(network.predictor)}
+            models.append(nn.ModuleDict(parts))
+        return models
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """The models' shares in the answer."""
@@ -97,9 +104,8 @@ class Ensemble(Scheme):
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The sum of the models' risks, each on its own source."""
-        k, size = batch.y.shape
-        own = [answers(parts, i, batch.x[i * size : (i + 1) * size])[1] for i in range(k)]
-        risks = torch.stack([parts.loss(outputs, batch.y[i]).mean() for i, outputs in enumerate(own)])
+        own = own_outputs(parts, batch)
+        risks = torch.stack([parts.loss(outputs, y).mean() for outputs, y in zip(own, batch.y, strict=True)])
         return Step(risks.sum(), risks, weights=batch.carried["shares"])
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
@@ -139,12 +145,10 @@ class BestSingle(Ensemble):
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """The models' losses and, if they choose, errors on the other sources, and 1 for the chosen one."""
         nothing = torch.zeros(len(sizes.groups))
-        errors = {"errors": nothing} if self.by == "accuracy" and sizes.outputs > 1 else {}
-        return {
-            "elsewhere": nothing,
-            **errors,
-            **super().carry(parts, sizes, stage),
-        }
+        averages = {"elsewhere": nothing}
+        if self.by == "accuracy" and sizes.outputs > 1:
+            averages["errors"] = nothing
+        return {**averages, **super().carry(parts, sizes, stage)}
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The sum of the models' risks, each on its own source."""
@@ -158,11 +162,11 @@ class BestSingle(Ensemble):
         _, outputs = all_answers(parts, batch.x[: k * size], k)
         losses = torch.stack([parts.loss(own, labels) for own in outputs])
         seen = {"elsewhere": losses, "errors": (outputs.argmax(-1) != labels).to(losses)}
-        kept = {
-            name: self.decay * before + (1 - self.decay) * _elsewhere(seen[name].view(k, k, size).mean(-1))
-            for name, before in batch.carried.items()
-            if name in seen
-        }
+        kept: dict[str, Tensor] = {}
+        for name, values in seen.items():
+            if name in batch.carried:
+                now = _elsewhere(values.view(k, k, size).mean(-1))
+                kept[name] = self.decay * batch.carried[name] + (1 - self.decay) * now
         elsewhere = kept["elsewhere"]
         if "errors" in kept:  # losses decide between equal ones
             elsewhere = elsewhere.masked_fill(kept["errors"] > kept["errors"].min(), math.inf)

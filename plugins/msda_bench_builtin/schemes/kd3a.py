@@ -26,6 +26,7 @@ from msda_bench.api import (
     fresh_copy,
 )
 from msda_bench.functional import SparseRows, split_key, uniform
+from msda_bench_builtin.schemes.batches import examples_of
 
 
 def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -53,8 +54,11 @@ def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tenso
 def shapley(values: Tensor, k: int) -> Tensor:
     """Each player's mean contribution (k,) over all orders, from the values (2^k,) of the subsets (Shapley 1953)."""
     # Filled one by one on the device: a copy from the host would make it wait in every step.
-    chances = [1 / (k * math.comb(k - 1, size)) for size in range(k)]
-    chance = torch.cat([torch.full((1,), share, device=values.device) for share in chances]).to(values.dtype)
+    chances = []
+    for size in range(k):
+        share = 1 / (k * math.comb(k - 1, size))
+        chances.append(torch.full((1,), share, device=values.device))
+    chance = torch.cat(chances).to(values.dtype)
     members = _subsets(k, values.device)
     sizes = members.sum(1)
     joins = chance[(sizes - 1).clamp(min=0)]
@@ -122,25 +126,24 @@ class Kd3a(Scheme):
         """
         if k > _MOST:
             raise PluginError(f"scheme 'kd3a' asks all subsets of the sources, so it takes at most {_MOST}, not {k}")
-        both = {"features": network.features, "predictor": network.predictor}
-        return nn.ModuleDict({part: nn.ModuleList([fresh_copy(one) for _ in range(k)]) for part, one in both.items()})
+        features = nn.ModuleList([fresh_copy(network.features) for _ in range(k)])
+        predictors = nn.ModuleList([fresh_copy(network.predictor) for _ in range(k)])
+        return nn.ModuleDict({"features": features, "predictor": predictors})
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """Equal alphas, the target's last; offsets by which all extractors start as the target's; an epoch's sums."""
         k = len(sizes.groups)
-        first = next(iter(parts.weights.values()))
-        sums = {
-            "focus": first.new_zeros(k),
-            "passed": first.new_zeros(()),
-            "seen": first.new_zeros(()),
-        }
-        alpha = first.new_full((k + 1,), 1 / (k + 1))
-        offsets = _offsets(parts.weights, k, torch.eye(k + 1, dtype=alpha.dtype, device=alpha.device)[k])
+        weights = parts.weights
+        first = next(iter(weights.values()))
+        nothing = first.new_zeros(())
+        target_alone = torch.eye(k + 1, dtype=first.dtype, device=first.device)[k]
         return {
-            "alpha": alpha,
-            "epochs": first.new_zeros(()),
-            **sums,
-            **offsets,
+            "alpha": first.new_full((k + 1,), 1 / (k + 1)),
+            "epochs": nothing,
+            "focus": first.new_zeros(k),
+            "passed": nothing,
+            "seen": nothing,
+            **_offsets(weights, k, target_alone),
         }
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
@@ -149,11 +152,11 @@ class Kd3a(Scheme):
         The record's gaps are the mean probability that each source's model denies the consensus; its weights are the
         sources' shares of alpha.
         """
-        k, size = batch.y.shape
-        moved = parts.with_offsets(batch.carried)
+        k = len(batch.y)
         target = batch.target
         carried = batch.carried
-        outputs = [_local(moved, i, batch.x[i * size : (i + 1) * size]) for i in range(k)]
+        moved = parts.with_offsets(carried)
+        outputs = [_local(moved, i, examples_of(batch, i)) for i in range(k)]
         risks = torch.stack([parts.loss(outputs[i], batch.y[i]).mean() for i in range(k)])
         with torch.no_grad():
             knowledge = torch.stack([torch.softmax(_local(moved, i, target), -1) for i in range(k)])
@@ -162,21 +165,13 @@ class Kd3a(Scheme):
             focus = shapley(qualities.sum(-1), k)
             gaps = 1 - (knowledge * consensus).sum(-1).mean(1)
         x, labels = self._mixed(target, consensus, batch.key)
-        losses = -(labels * torch.log_softmax(moved.predictor(moved.features(x)), -1)).sum(-1)
-        sums = {
-            "focus": focus,
-            "passed": passed.sum(),
-            "seen": torch.ones_like(passed).sum(),
-        }
-        renewed = {name: carried[name] + value.to(carried[name]) for name, value in sums.items()}
-        shares = carried["alpha"][:k] / carried["alpha"][:k].sum()
-        return Step(
-            risks.sum() + (passed * losses).mean(),
-            risks,
-            gaps,
-            shares,
-            carried=renewed,
-        )
+        logs = torch.log_softmax(moved.predictor(moved.features(x)), -1)
+        losses = -(labels * logs).sum(-1)
+        more = {"focus": focus, "passed": passed.sum(), "seen": torch.ones_like(passed).sum()}
+        sums = {name: carried[name] + value.to(carried[name]) for name, value in more.items()}
+        of_sources = carried["alpha"][:k]
+        objective = risks.sum() + (passed * losses).mean()
+        return Step(objective, risks, gaps, of_sources / of_sources.sum(), carried=sums)
 
     def at_epoch(
         self,
@@ -190,21 +185,14 @@ class Kd3a(Scheme):
         alpha = self._alpha(carried)
         sums = {name: torch.zeros_like(carried[name]) for name in ("focus", "passed", "seen")}
         epochs = carried["epochs"] + (carried["seen"] > 0)
-        effective = {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
-        offsets = _offsets(effective, k, alpha)
-        offsets = {name: carried[name] + value for name, value in offsets.items()}
-        return {
-            "alpha": alpha,
-            "epochs": epochs,
-            **sums,
-            **offsets,
-        }
+        more = _offsets(_with_offsets(parts, carried), k, alpha)
+        offsets = {name: carried[name] + value for name, value in more.items()}
+        return {"alpha": alpha, "epochs": epochs, **sums, **offsets}
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The outputs of the averaged extractor and the target's classifier."""
         k = len(carried["focus"])
-        effective = {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
-        mean = parts.with_weights(_averages(effective, k, self._alpha(carried)))
+        mean = parts.with_weights(_averages(_with_offsets(parts, carried), k, self._alpha(carried)))
         features = mean.features(x)
         return features, parts.predictor(features)
 
@@ -226,10 +214,12 @@ class Kd3a(Scheme):
         if not self.mixup:
             return x, labels
         dense = x.to_dense() if isinstance(x, SparseRows) else x
-        first, second = split_key(key, torch.arange(2, dtype=torch.int32, device=key.device)).unbind()
+        both = torch.arange(2, dtype=torch.int32, device=key.device)
+        first, second = split_key(key, both).unbind()
         share = uniform(first, (3,)).sort().values[1]  # the median of three uniform numbers is Beta(2, 2)
         order = uniform(second, (len(labels),)).argsort()
-        return share * dense + (1 - share) * dense[order], share * labels + (1 - share) * labels[order]
+        mixed = share * dense + (1 - share) * dense[order]
+        return mixed, share * labels + (1 - share) * labels[order]
 
 
 def _local(parts: Parts, i: int, x: Examples) -> Tensor:
@@ -238,24 +228,34 @@ def _local(parts: Parts, i: int, x: Examples) -> Tensor:
     return outputs
 
 
+def _with_offsets(parts: Parts, carried: Carried) -> dict[str, Tensor]:
+    """All weights with what is added to them."""
+    return {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
+
+
 def _models(weights: Carried, k: int) -> dict[str, list[str]]:
     """For each weight of the target's extractor its names in all models, the target's last."""
-    own = [name.removeprefix("features.") for name in weights if name.startswith("features.")]
-    return {
-        f"features.{name}": [*(f"critic.features.{i}.{name}" for i in range(k)), f"features.{name}"] for name in own
-    }
+    models: dict[str, list[str]] = {}
+    for own in weights:
+        if own.startswith("features."):
+            models[own] = [*(own.replace("features", f"critic.features.{i}", 1) for i in range(k)), own]
+    return models
 
 
 def _averages(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
     """The extractor's weights, averaged over the models."""
-    models = _models(weights, k).items()
-    return {
-        own: sum((share * weights[name] for share, name in zip(alpha, names, strict=True)), alpha.new_zeros(()))
-        for own, names in models
-    }
+    averages: dict[str, Tensor] = {}
+    for own, names in _models(weights, k).items():
+        shares = [share * weights[name] for share, name in zip(alpha, names, strict=True)]
+        averages[own] = sum(shares, alpha.new_zeros(()))
+    return averages
 
 
 def _offsets(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
     """The difference between the average and each model's extractor."""
     mean = _averages(weights, k, alpha)
-    return {name: mean[own] - weights[name] for own, names in _models(weights, k).items() for name in names}
+    offsets: dict[str, Tensor] = {}
+    for own, names in _models(weights, k).items():
+        for name in names:
+            offsets[name] = mean[own] - weights[name]
+    return offsets

@@ -25,6 +25,7 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
+from msda_bench_builtin.schemes.batches import source_risks
 
 
 def ramp_share(ramp: float | None, progress: Tensor | float) -> Tensor | float:
@@ -85,7 +86,7 @@ class Mdd(Scheme):
         k, size = batch.y.shape
         features = parts.features(batch.x)
         outputs = parts.predictor(features)
-        risks = parts.loss(outputs[: k * size], batch.y.reshape(-1)).view(k, size).mean(1)
+        risks = source_risks(parts, outputs, batch)
         # The classifiers minimise the sum of their losses, the features maximise mu times the mean.
         share = ramp_share(self.ramp, batch.progress)
         carried = {}
@@ -93,32 +94,16 @@ class Mdd(Scheme):
             share = torch.tanh(batch.carried["step"] / self.ramp_steps)
             carried = {"step": batch.carried["step"] + 1}
         rows = scaled_gradient(features, -parts.mu * share / k)
-        losses = torch.stack(
-            [
-                self._loss(
-                    parts,
-                    i,
-                    rows,
-                    outputs.argmax(-1),
-                    size,
-                )
-                for i in range(k)
-            ]
-        )
+        classes = outputs.argmax(-1)
+        losses = torch.stack([self._loss(parts, i, rows, classes, size) for i in range(k)])
         floor = (self.margin + 1) * math.log(self.margin + 1) - self.margin * math.log(self.margin)
         return Step(risks.mean() + losses.sum(), risks, floor - losses, carried=carried)
 
-    def _loss(
-        self,
-        parts: Parts,
-        source: int,
-        features: Tensor,
-        classes: Tensor,
-        size: int,
-    ) -> Tensor:
+    def _loss(self, parts: Parts, source: int, features: Tensor, classes: Tensor, size: int) -> Tensor:
         """Gamma * mean -log p_h on the source, plus mean -log(1 - p_h) on the target, whose rows are the last."""
         own = slice(source * size, (source + 1) * size)
-        rows, chosen = (torch.cat([both[own], both[-size:]]) for both in (features, classes.unsqueeze(-1)))
+        rows = torch.cat([features[own], features[-size:]])
+        chosen = torch.cat([classes[own], classes[-size:]]).unsqueeze(-1)
         logs = torch.log_softmax(parts.critic(str(source), rows), dim=-1)
         agrees = logs.gather(-1, chosen).squeeze(-1)
         is_chosen = torch.arange(logs.shape[-1], device=logs.device) == chosen

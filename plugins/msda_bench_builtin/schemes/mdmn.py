@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 
@@ -30,12 +32,11 @@ class Mdmn(Scheme):
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """A critic of sizes feature_dim - hidden - (k + 1)."""
+        widths = [network.feature_dim, *self.hidden]
         layers: list[nn.Module] = []
-        width = network.feature_dim
-        for wide in self.hidden:
-            layers += [nn.Linear(width, wide), nn.ReLU()]
-            width = wide
-        return nn.Sequential(*layers, nn.Linear(width, k + 1))
+        for narrow, wide in pairwise(widths):
+            layers += [nn.Linear(narrow, wide), nn.ReLU()]
+        return nn.Sequential(*layers, nn.Linear(widths[-1], k + 1))
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The mean risk and the domain loss; the record's gaps are F of the sources, its weights beta."""
@@ -43,17 +44,14 @@ class Mdmn(Scheme):
         assert seen.target is not None  # noqa: S101 - needs_target holds
         k, size = seen.source.shape[:2]
         domains = torch.cat([seen.source, seen.target.unsqueeze(0)])
-        means = parts.critic(reverse_gradient(domains.flatten(0, 1))).view(k + 1, size, k + 1).mean(1)
+        outputs = parts.critic(reverse_gradient(domains.flatten(0, 1)))
+        means = outputs.view(k + 1, size, k + 1).mean(1)
         pairs, spread, beta = _weigh(means.detach(), k)
         # Every sample of domain s has the same c, 1/n_s of its pair's weight, so the sum over samples is over means.
-        domain_loss = (beta * pairs * means).sum() / ((k + 1) * size * (k + 1))
-        domain_loss = domain_loss + self.penalty * _gradient_penalty(parts, domains.detach(), batch.key)
-        return Step(
-            seen.risks.mean() + parts.mu * domain_loss,
-            seen.risks,
-            spread[:k],
-            beta[:k],
-        )
+        of_pairs = (beta * pairs * means).sum() / ((k + 1) * size * (k + 1))
+        domain_loss = of_pairs + self.penalty * _gradient_penalty(parts, domains.detach(), batch.key)
+        objective = seen.risks.mean() + parts.mu * domain_loss
+        return Step(objective, seen.risks, spread[:k], beta[:k])
 
 
 def _weigh(means: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:

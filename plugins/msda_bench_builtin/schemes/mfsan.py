@@ -26,6 +26,7 @@ from msda_bench.api import (
     fresh_copy,
 )
 from msda_bench_builtin.discrepancies import Mmd
+from msda_bench_builtin.schemes.batches import source_risks
 from msda_bench_builtin.schemes.ensemble import Each, mean_answer
 from msda_bench_builtin.schemes.mdd import ramp_share
 
@@ -72,7 +73,8 @@ class Mfsan(Scheme):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """A phase of all but the network's predictor for each turn."""
-        return (Stage("all", phases=tuple(Phase(str(turn), ("features", "critic")) for turn in range(self.turns))),)
+        phases = [Phase(str(turn), ("features", "critic")) for turn in range(self.turns)]
+        return (Stage("all", phases=tuple(phases)),)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The extractors, the classifiers and the MMD.
@@ -86,13 +88,7 @@ class Mfsan(Scheme):
         extractors = Each(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(k))
         classifiers = Each(fresh_copy(network.predictor) for _ in range(k))
         mmd = Mmd(kernels=self.kernels).build(width, k)
-        return nn.ModuleDict(
-            {
-                "extractors": extractors,
-                "classifiers": classifiers,
-                "mmd": mmd,
-            }
-        )
+        return nn.ModuleDict({"extractors": extractors, "classifiers": classifiers, "mmd": mmd})
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The objective; the record's gaps are the MMDs."""
@@ -102,8 +98,7 @@ class Mfsan(Scheme):
         target = features[k * size :]
         own = parts.critic("extractors", torch.cat([source, target.expand(k, *target.shape)], 1))
         outputs = parts.critic("classifiers", own)
-        losses = parts.loss(outputs[:, :size].flatten(0, 1), batch.y.reshape(-1))
-        risks = losses.view(k, size).mean(1)
+        risks = source_risks(parts, outputs[:, :size].flatten(0, 1), batch)
         gaps = self.kernels * parts.critic("mmd", own[:, :size], own[:, size:])
         share = ramp_share(self.ramp, batch.progress)
         now = slice(int(phase.name), None, self.turns)
@@ -123,4 +118,5 @@ def _mean_distance(answers: Tensor, now: slice) -> Tensor:
     """
     chosen = answers[now]
     pairs = len(chosen) * (len(answers) - 1)
-    return (answers.unsqueeze(0) - chosen.unsqueeze(1)).abs().mean((2, 3)).sum() / max(1, pairs)
+    distances = (answers.unsqueeze(0) - chosen.unsqueeze(1)).abs().mean((2, 3))
+    return distances.sum() / max(1, pairs)

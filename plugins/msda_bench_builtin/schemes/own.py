@@ -71,7 +71,8 @@ class Own(EstimatorScheme):
             raise ValueError(f"{name}:{error.lineno}: {error.msg}") from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise ValueError(f"{name}: is no Python that can be read: {describe(error)}") from None
-        if self.function not in (known := dict(_defined(tree))):
+        known = dict.fromkeys(_defined(tree))
+        if self.function not in known:
             has = f"; it has {', '.join(known)}" if known else ""
             raise ValueError(f"{name} defines no {self.function or 'function: name it, as FILE:FUNCTION'}{has}")
 
@@ -83,7 +84,9 @@ class Own(EstimatorScheme):
     def identity(self) -> dict[str, Any]:
         """The parameters in keys: the file's bytes stand for it."""
         given = super().identity()
-        return given | {"sha256": hashlib.sha256(self._source()).hexdigest()} if self.file else given
+        if not self.file:
+            return given
+        return given | {"sha256": hashlib.sha256(self._source()).hexdigest()}
 
     def make(self, task: Task, seed: int) -> Any:
         """The estimator; runs the user's code.
@@ -158,10 +161,10 @@ class _Source(SourceLoader):
         return self._data
 
 
-def _defined(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """What a file defines at its top level, and on which line."""
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a file defines at its top level."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name, node.lineno
+            yield node.name
         elif isinstance(node, ast.Assign):
-            yield from ((target.id, node.lineno) for target in node.targets if isinstance(target, ast.Name))
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import inspect
 import re
 import warnings
@@ -26,6 +25,7 @@ from msda_bench.api import (
     component,
 )
 from msda_bench.functional import LEAST, dense_rows, log_shares, on_one_thread, seeded_globals
+from msda_bench_builtin.optional import require
 from msda_bench_builtin.schemes.baselines import (
     Baseline,
     GradientBoosting,
@@ -97,11 +97,11 @@ class Skada(EstimatorScheme):
 
     def __post_init__(self) -> None:
         """Refuses to be without skada, and names and parameters that neither it nor the models have."""
-        if any(importlib.util.find_spec(name) is None for name in ("skada", "ot", "sklearn")):
-            raise ValueError("needs skada; install it: pip install '.[skada]' in the clone")
+        require("skada", "skada", "skada", "ot", "sklearn")
         name, params = _parts(self.adapter)
+        task = "regression" if self._behind.tasks == ("regression",) else "classification"
         with seeded_globals(0):
-            cls = _adapter_class(name, "regression" if self._behind.tasks == ("regression",) else "classification")
+            cls = _adapter_class(name, task)
             if cls is not None:
                 _refuse_unknown(name, cls, params)
             elif params:
@@ -113,7 +113,9 @@ class Skada(EstimatorScheme):
     def tasks(self) -> tuple[str, ...]:  # type: ignore[override]
         """The tasks of both the adapter and the model."""
         kinds = self._behind.tasks
-        return tuple(kind for kind in kinds if kind == "classification" or _parts(self.adapter)[0] not in _CLASSES_ONLY)
+        if _parts(self.adapter)[0] in _CLASSES_ONLY:
+            return tuple(kind for kind in kinds if kind == "classification")
+        return kinds
 
     @property
     def _behind(self) -> Baseline:

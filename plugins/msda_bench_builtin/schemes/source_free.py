@@ -96,6 +96,7 @@ class SourceFree(Scheme, ABC):
         target_phase: of the second.
         smoothing: share of a label that is spread over all classes in the first stage; a parameter of each scheme.
         adapt: steps of the second stage for each of the first; a parameter of each scheme.
+        beta: a weight in the second stage; a parameter of each scheme.
     """
 
     uses_discrepancy = False
@@ -108,26 +109,29 @@ class SourceFree(Scheme, ABC):
 
     smoothing: float
     adapt: float
+    beta: float
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The sources, then only the target."""
         start = Stage("start", sees=("sources",), phases=(self.source_phase,))
-        return (
-            start,
-            Stage(
-                "adapt",
-                share=self.adapt,
-                sees=("target",),
-                phases=(self.target_phase,),
-            ),
-        )
+        adapt = Stage("adapt", share=self.adapt, sees=("target",), phases=(self.target_phase,))
+        return (start, adapt)
+
+    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
+        """In the second stage a pseudo-label of each target example."""
+        return {} if stage.name == "start" else {"labels": torch.zeros(sizes.target, dtype=torch.int64)}
 
     def of_sources(self, parts: Parts, outputs: Tensor, batch: Batch) -> Step:
         """A step of the first stage, on all sources together."""
         labels = batch.y.reshape(-1)
         objective = functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
         return Step(objective, parts.loss(outputs, labels).mean().unsqueeze(0))
+
+    def of_target(self, parts: Parts, outputs: Tensor, batch: Batch) -> Tensor:
+        """The objective of a second stage with pseudo-labels: `information` + beta CE(p, label)."""
+        taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
+        return information(outputs) + self.beta * taught
 
 
 @component
@@ -163,10 +167,6 @@ class Shot(SourceFree):
         """One group of all sources."""
         return (sources,)
 
-    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
-        """In the second stage a pseudo-label of each target example."""
-        return {} if stage.name == "start" else {"labels": torch.zeros(sizes.target, dtype=torch.int64)}
-
     def at_epoch(
         self,
         parts: Parts,
@@ -182,5 +182,4 @@ class Shot(SourceFree):
         outputs = parts.predictor(parts.features(batch.x))
         if phase.name == "sources":
             return self.of_sources(parts, outputs, batch)
-        taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
-        return Step(information(outputs) + self.beta * taught)
+        return Step(self.of_target(parts, outputs, batch))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from msda_bench.api import Array, Count, FitData, Group, Inputs, PluginError, Positive, Predictor, Task, component
 from msda_bench.functional import dense_rows, log_shares, on_one_thread, seeded_globals
+from msda_bench_builtin.optional import require
 from msda_bench_builtin.schemes.baselines import LogisticRegression
 
 _MOST = 3000
@@ -26,6 +26,11 @@ def _pot() -> Any:
         return importlib.import_module("ot")
 
 
+def _scale(ot: Any, xs: Sequence[Array], target: Array) -> float:
+    """The largest distance between an example of a source and one of the target; 1 if all are 0."""
+    return float(np.sqrt(max(ot.dist(x, target).max() for x in xs))) or 1.0
+
+
 class Transported(Predictor):
     """A method of optimal transport between fixed features, one group a source."""
 
@@ -34,8 +39,7 @@ class Transported(Predictor):
 
     def __post_init__(self) -> None:
         """Refuses to be without POT."""
-        if any(importlib.util.find_spec(name) is None for name in ("ot", "sklearn")):
-            raise ValueError("needs POT and scikit-learn; install them: pip install '.[transport]' in the clone")
+        require("POT and scikit-learn", "transport", "ot", "sklearn")
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """A group for each source."""
@@ -45,14 +49,10 @@ class Transported(Predictor):
         """Transports on one thread, so that sums do not depend on the number of cores."""
         x, target = (dense_rows(given).astype(np.float64) for given in (rows.x, rows.target))
         parts = [rows.groups == group for group in range(rows.groups.max() + 1)]
+        xs = [x[part] for part in parts]
+        ys = [rows.y[part] for part in parts]
         with on_one_thread():
-            return self.transported(
-                [x[part] for part in parts],
-                [rows.y[part] for part in parts],
-                target,
-                task,
-                seed,
-            )
+            return self.transported(xs, ys, target, task, seed)
 
     @abstractmethod
     def transported(
@@ -115,11 +115,12 @@ class Jcpot(Transported):
         ot = _pot()
         classes = np.unique(np.concatenate(ys))
         for number, y in enumerate(ys, 1):
-            if lacks := np.setdiff1d(classes, y).tolist():
+            lacks = np.setdiff1d(classes, y).tolist()
+            if lacks:
                 raise PluginError(
                     f"scheme 'jcpot' needs every class in every source; source {number} lacks {lacks}. 'wbt' does not"
                 )
-        scale = np.sqrt(max(ot.dist(x, target).max() for x in xs)) or 1.0
+        scale = _scale(ot, xs, target)
         _, log = ot.bregman.jcpot_barycenter(
             [x / scale for x in xs],
             [np.searchsorted(classes, y) for y in ys],
@@ -129,7 +130,7 @@ class Jcpot(Transported):
             log=True,
             warn=False,
         )
-        brought = sum(of @ plan for of, plan in zip(log["D1"], log["gamma"], strict=True)).T
+        brought = sum(labels @ plan for labels, plan in zip(log["D1"], log["gamma"], strict=True)).T
         shares = np.zeros((len(target), task.classes))
         shares[:, classes] = brought / brought.sum(1, keepdims=True)
 
@@ -181,14 +182,15 @@ class Wbt(Transported):
             what = f"moves {counts.max()} examples of one class, of which exact plans take hours"
             raise PluginError(f"scheme 'wbt' {what} beyond {_MOST}; set a smaller `train`")
         # POT stops at a distance that does not depend on the unit.
-        scale = np.sqrt(max(ot.dist(x, target).max() for x in xs)) or 1.0
-        pairs = [(x / scale, y) for x, y in zip(xs, ys, strict=True)]
-        points = np.concatenate([x for x, _ in pairs])
+        scale = _scale(ot, xs, target)
+        scaled = [x / scale for x in xs]
+        points = np.concatenate(scaled)
         for label in names:
-            having = [x[y == label] for x, y in pairs if (y == label).any()]
-            points[labels == label] = ot.lp.free_support_barycenter(
-                having, [ot.unif(len(x)) for x in having], np.concatenate(having), numItermax=self.iterations
-            )
+            of_class = [x[y == label] for x, y in zip(scaled, ys, strict=True)]
+            having = [x for x in of_class if len(x)]
+            shares = [ot.unif(len(x)) for x in having]
+            start = np.concatenate(having)
+            points[labels == label] = ot.lp.free_support_barycenter(having, shares, start, numItermax=self.iterations)
         cost = ot.dist(points, target / scale)
         weights = ot.unif(len(points)), ot.unif(len(target))
         with np.errstate(all="ignore"), warnings.catch_warnings():  # of a small `reg`, which `missed` shows
@@ -199,13 +201,5 @@ class Wbt(Transported):
             what = f"finds no plan to the target at reg {self.reg:g}, {100 * missed:.0f} % of which lies wrong"
             raise PluginError(f"scheme 'wbt' {what}; set a larger `reg`")
         moved = (plan @ target / plan.sum(1, keepdims=True)).astype(np.float32)
-        return LogisticRegression(c=self.c).fit(
-            FitData(
-                moved,
-                labels,
-                np.zeros_like(labels),
-                target[:0],
-            ),
-            task,
-            seed,
-        )
+        rows = FitData(moved, labels, np.zeros_like(labels), target[:0])
+        return LogisticRegression(c=self.c).fit(rows, task, seed)

@@ -40,7 +40,8 @@ def both(parts: Parts, batch: Batch, phase: Phase) -> tuple[Tensor, Tensor, Tens
     if phase.name == CLASSIFIERS.name:
         features = features.detach()  # the phase does not use this gradient
     outputs = torch.stack([parts.predictor(features), parts.critic(features)])
-    losses = torch.stack([parts.loss(one[: k * size], batch.y.reshape(-1)) for one in outputs.unbind()])
+    labels = batch.y.reshape(-1)
+    losses = torch.stack([parts.loss(own[: k * size], labels) for own in outputs.unbind()])
     return features, outputs, losses.view(2, k, size)
 
 

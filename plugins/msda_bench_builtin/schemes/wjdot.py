@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Annotated, Literal
 
 import torch
@@ -31,6 +30,8 @@ from msda_bench.api import (
 from msda_bench.functional import uniform
 from msda_bench_builtin.aggregators.darn import sparsemax
 from msda_bench_builtin.discrepancies.mmd import squared_distances
+from msda_bench_builtin.optional import installed
+from msda_bench_builtin.schemes.batches import source_risks
 from msda_bench_builtin.schemes.ensemble import Each
 
 _ITERATIONS = 10_000_000
@@ -82,7 +83,7 @@ class Wjdot(Scheme):
 
     def __post_init__(self) -> None:
         """Refuses to be exact without POT."""
-        if self.plan == "exact" and importlib.util.find_spec("ot") is None:
+        if self.plan == "exact" and not installed("ot"):
             raise ValueError("needs POT; install it: pip install '.[transport]' in the clone, or set plan: entropic")
 
     @property
@@ -132,13 +133,10 @@ class Wjdot(Scheme):
             return {}
         order = drawn(sources.key, len(sources.y))
         sizes = [int(n) for n in (carried["shares"] > 0).sum(0)]
-        rows = torch.cat([order[sources.groups[order] == group][:n] for group, n in enumerate(sizes)])
+        groups = sources.groups[order]
+        rows = torch.cat([order[groups == group][:n] for group, n in enumerate(sizes)])
         labels = sources.y[rows].to(carried["labels"].dtype)
-        return {
-            "source": sources.features[rows],
-            "labels": labels,
-            "key": sources.key,
-        }
+        return {"source": sources.features[rows], "labels": labels, "key": sources.key}
 
     def at_epoch(
         self,
@@ -159,7 +157,7 @@ class Wjdot(Scheme):
         if phase.name == "embedding":
             features = parts.features(batch.x)
             outputs = parts.critic(features.view(k, size, -1)).flatten(0, 1)
-            risks = parts.loss(outputs, batch.y.flatten()).view(k, size).mean(1)
+            risks = source_risks(parts, outputs, batch)
             shared = parts.loss(parts.predictor(features.detach()), batch.y.flatten()).mean()
             return Step(risks.mean() + shared, risks)
         if self.plan == "exact":
@@ -168,15 +166,11 @@ class Wjdot(Scheme):
             features = parts.features(batch.x)
             source = features[: k * size]
             target = features[k * size :]
-            risks = parts.loss(parts.predictor(source), batch.y.flatten()).view(k, size).mean(1)
+            risks = source_risks(parts, parts.predictor(source), batch)
         cost = self._features_cost(source, target) + losses(parts, parts.predictor(target), batch.y.flatten())
         alpha = batch.carried["alpha"]
-        plan, potentials = transport(
-            cost.detach(),
-            (alpha / size).repeat_interleave(size),
-            self.blur,
-            self.iterations,
-        )
+        weights = (alpha / size).repeat_interleave(size)
+        plan, potentials = transport(cost.detach(), weights, self.blur, self.iterations)
         gaps = potentials.view(k, size).mean(1)
         return self._moved((plan * cost).sum(), risks, gaps, alpha)
 
@@ -201,13 +195,8 @@ class Wjdot(Scheme):
     def _moved(self, objective: Tensor, risks: Tensor, gaps: Tensor, alpha: Tensor) -> Step:
         """A step with alpha moved against the gradient of the cost."""
         gaps = gaps - gaps.mean()
-        return Step(
-            objective,
-            risks,
-            gaps,
-            alpha,
-            carried={"alpha": sparsemax(alpha - self.rate * gaps)},
-        )
+        moved = sparsemax(alpha - self.rate * gaps)
+        return Step(objective, risks, gaps, alpha, carried={"alpha": moved})
 
     def _features_cost(self, source: Tensor, target: Tensor) -> Tensor:
         squares = squared_distances(source, target)
@@ -240,22 +229,12 @@ def exact_transport(cost: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     import ot
 
     shares = weights.double().cpu().numpy()
-    plan, log = ot.emd(
-        shares / shares.sum(),
-        [],
-        cost.double().cpu().numpy(),
-        numItermax=_ITERATIONS,
-        log=True,
-    )
+    costs = cost.double().cpu().numpy()
+    plan, log = ot.emd(shares / shares.sum(), [], costs, numItermax=_ITERATIONS, log=True)
     return torch.from_numpy(plan).to(cost), torch.from_numpy(log["u"]).to(cost)
 
 
-def transport(
-    cost: Tensor,
-    weights: Tensor,
-    blur: float,
-    iterations: int,
-) -> tuple[Tensor, Tensor]:
+def transport(cost: Tensor, weights: Tensor, blur: float, iterations: int) -> tuple[Tensor, Tensor]:
     """Entropic optimal transport of n weighted points to m equal ones.
 
     Args:
@@ -275,6 +254,9 @@ def transport(
     u = torch.zeros_like(scaled[:, 0])
     v = torch.zeros_like(scaled[0])
     for _ in range(iterations):
-        u, v = (u - torch.logsumexp(v + shares - scaled, 1)) / 2, (v - torch.logsumexp((u + logs) - scaled.T, 1)) / 2
+        of_points = torch.logsumexp(v + shares - scaled, 1)
+        of_targets = torch.logsumexp((u + logs) - scaled.T, 1)
+        u = (u - of_points) / 2
+        v = (v - of_targets) / 2
     v = -torch.logsumexp((u + logs) - scaled.T, 1)
     return torch.exp((u + logs).unsqueeze(1) + v + shares - scaled), epsilon * u

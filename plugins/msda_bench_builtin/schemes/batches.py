@@ -1,0 +1,20 @@
+"""The sources' part of a step's batch."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from msda_bench.api import Batch, Examples, Parts
+
+
+def examples_of(batch: Batch, source: int) -> Examples:
+    """The examples of one source."""
+    size = batch.y.shape[1]
+    return batch.x[source * size : (source + 1) * size]
+
+
+def source_risks(parts: Parts, outputs: Tensor, batch: Batch) -> Tensor:
+    """The mean loss (k,) on each source's examples, whose outputs are the first rows."""
+    k, size = batch.y.shape
+    losses = parts.loss(outputs[: k * size], batch.y.reshape(-1))
+    return losses.view(k, size).mean(1)
