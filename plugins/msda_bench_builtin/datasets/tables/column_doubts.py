@@ -12,7 +12,14 @@ from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
 from msda_bench_builtin.datasets.tables.keys import called_like_key
-from msda_bench_builtin.datasets.tables.numbers import Gap, factor_text, gaps_among, other_unit, prints_of
+from msda_bench_builtin.datasets.tables.numbers import (
+    Gap,
+    factor_text,
+    gaps_among,
+    order_of,
+    other_unit,
+    prints_of,
+)
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
 from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column
@@ -48,16 +55,18 @@ def doubts_about(look: Look, text: str | None) -> list[Finding]:
     used = used_columns(look, text)
     found: dict[str, Finding] = {}
     for name, column in used.items():
-        if finding := _role(look, name, column):
-            found[name] = finding
+        role = _role(look, name, column)
+        if role is not None:
+            found[name] = role
     for finding in proposals(look, [name for name in used if name not in found]):
         for part in names_in(finding.name, used):
             if part in used:
                 found[part] = finding
     counted = _counted(look, used, found)
     for name, column in used.items():
-        if name not in found and (finding := _unfit(look, name, column, counted)):
-            found[name] = finding
+        unfit = None if name in found else _unfit(look, name, column, counted)
+        if unfit is not None:
+            found[name] = unfit
     kept = {name: column for name, column in used.items() if name not in found}
     grouped = look.groups is not None or any(finding.fate == "group" for finding in found.values())
     ordered = [found[name] for name in used if name in found]
@@ -177,8 +186,8 @@ def _leak(look: Look, name: str, column: Column, counted: Array) -> Finding | No
     labels = look.labels[known]
     there = codes >= 0
     values = np.count_nonzero(np.bincount(codes[there]))
-    repeats = 2 * values <= np.count_nonzero(there & counted[known])
-    if repeats and np.ptp(labels[there]) and _determines(codes[there], labels[there]):
+    are_repeated = 2 * values <= np.count_nonzero(there & counted[known])
+    if are_repeated and np.ptp(labels[there]) and _determines(codes[there], labels[there]):
         return Finding("leak", f"each value of column {name!r} has one label alone", "drop", name, _KNOWN)
     numbers = column.numbers
     if len(numbers) < max(MEASURED, len(codes) // 2) or not _are_whole(numbers):
@@ -188,27 +197,13 @@ def _leak(look: Look, name: str, column: Column, counted: Array) -> Finding | No
     for domain in np.unique(domains[there]):
         mine = np.flatnonzero(there & (domains == domain))
         order = np.argsort(numbers[codes[mine]], kind="stable")
-        found, possible = _order_of(labels[mine[order]], regression=look.regression)
+        found, possible = order_of(labels[mine[order]], regression=look.regression)
         observed += found
         expected += possible
     if not observed > _SORTED * expected > 0:
         return None
     what = f"the whole numbers of column {name!r} put each domain in the order of the labels"
     return Finding("leak", what, "drop", name, _KNOWN)
-
-
-def _order_of(labels: Array, *, regression: bool) -> tuple[float, float]:
-    """How much labels (n,) of one domain are in order, and how much they would be if they were sorted."""
-    n = len(labels)
-    if not regression:
-        # Neighbours with different labels: how many fewer than in a random order, and how many there would be.
-        chance = n - (np.bincount(labels) ** 2).sum() / n
-        return chance - (np.diff(labels) != 0).sum(), chance
-    if not np.ptp(labels):
-        return 0.0, 0.0
-    ranks = labels.argsort(kind="stable").argsort()
-    correlation = np.corrcoef(ranks, np.arange(n))[0, 1]
-    return n * abs(correlation), n
 
 
 def _odd(look: Look, name: str, column: Column) -> Finding | None:
@@ -223,7 +218,9 @@ def _odd(look: Look, name: str, column: Column) -> Finding | None:
         return None
     what = f"column {name!r} has {len(column.texts)} different texts in {rows} rows"
     remedy = "take it out if its values mean the same in every domain"
-    return Finding("odd", what, "drop", name, _BY_TEXT if _words(column) >= _WORDS else remedy)
+    if _words(column) >= _WORDS:
+        remedy = _BY_TEXT
+    return Finding("odd", what, "drop", name, remedy)
 
 
 def _unusable(look: Look, name: str, column: Column, reason: str, remedy: str) -> Finding:
@@ -253,9 +250,12 @@ def _unusable(look: Look, name: str, column: Column, reason: str, remedy: str) -
 
 
 def _words(column: Column) -> float:
+    """The mean number of words in a text."""
     if unspaced(column.texts):
-        return float(np.mean([len(characters_of(text)) for text in column.texts])) / _LONG
-    return float(np.mean([len(text.split()) for text in column.texts]))
+        lengths = [len(characters_of(text)) / _LONG for text in column.texts]
+    else:
+        lengths = [len(text.split()) for text in column.texts]
+    return float(np.mean(lengths))
 
 
 def _of_one_domain(look: Look, name: str, column: Column) -> Finding | None:
@@ -291,7 +291,7 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
             absent.setdefault(look.names[place], []).append(name)
         for alone, text in _of_one_value(look, name, column):
             constant.setdefault(look.names[alone], []).append(f"{name} ({text})")
-        if look.alike or len(column.numbers) < MEASURED or not np.isfinite(column.numbers).all():
+        if look.alike or name not in look.measured:
             continue
         first, medians, third = look.quartiles(name, _SMALL)
         unit = other_unit(medians, third - first)
@@ -338,17 +338,18 @@ def _telling(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
     _, pattern = np.unique(gaps, axis=0, return_inverse=True)
     pattern = pattern.reshape(-1)
     by_gaps: list[str] = []
-    for what, rows, of in asked:
-        told = told_by(pattern[rows], of[rows])
+    for what, rows, answers in asked:
+        told = told_by(pattern[rows], answers[rows])
         if told.exceeds(_TOLD_BY_GAPS):
             by_gaps.append(f"the {what} of {_text(told)}")
-        for name, of_column in codes.items():
+        for name, values in codes.items():
             if what == "domain" and look.alike and name in look.measured:
                 continue
-            told = told_by(of_column[rows], of[rows])
+            told = told_by(values[rows], answers[rows])
             if told.exceeds(_TOLD):
                 alone = f"column {name!r} alone tells the {what} of {_text(told)}"
-                yield Finding("telling", alone, remedy=_KNOWN if what == "label" else _hidden(look, name))
+                remedy = _KNOWN if what == "label" else _hidden(look, name)
+                yield Finding("telling", alone, remedy=remedy)
     if by_gaps and not look.fills:
         what = f"which values are missing tells {' and '.join(by_gaps)}"
         yield Finding("telling", what, remedy="`gaps: fill` hides it")
@@ -371,15 +372,15 @@ def _followed(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
             continue
         told = order_told(look.measured[name][known], look.labels[known], look.places[known])
         if told > _FOLLOWED:
-            what = (
-                f"column {name!r} puts the rows of a domain in the order of their labels (rank correlation {told:.2f})"
-            )
-            yield Finding("telling", what, remedy=_KNOWN)
+            what = f"column {name!r} puts the rows of a domain in the order of their labels"
+            yield Finding("telling", f"{what} (rank correlation {told:.2f})", remedy=_KNOWN)
 
 
 def _codes(look: Look, name: str, rows: Array) -> Array:
     """A column's values in some rows as codes; see `codes_of`."""
-    return codes_of(look.measured[name][rows]) if name in look.measured else look.codes(name)[rows] + 1
+    if name in look.measured:
+        return codes_of(look.measured[name][rows])
+    return look.codes(name)[rows] + 1
 
 
 def _text(told: Told) -> str:

@@ -370,7 +370,7 @@ def _there(rows: Array) -> tuple[Array, Array]:
 
 
 def _scale(rows: Array, otherwise: float, *, plain: bool = False) -> _Scale:
-    """Of the values that are there; with another median if there are none."""
+    """The scale of the known values; if there are none, another median is used."""
     values, there = _there(rows)
     if not there.any():
         return _Scale(otherwise, otherwise, 1.0)

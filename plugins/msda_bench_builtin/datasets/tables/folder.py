@@ -72,10 +72,11 @@ def holds(folder: Path, endings: Sequence[str]) -> bool:
     books = [entry for entry in entries if entry.name.lower().endswith(_WORKBOOKS)]
     if books and endings == TABLES:
         raise DataError(f"{books[0]}: is a workbook; save the sheets with the rows as CSV (UTF-8)")
-    below = (file for entry in entries if entry.is_dir() for file in _files(entry, endings))
-    if file := next(below, None):
-        remedy = "put the files of all domains into one folder, or call its folders COLUMN=VALUE"
-        raise DataError(f"{folder}: its files lie in folders, such as {file.relative_to(folder)}; {remedy}")
+    for entry in entries:
+        files = _files(entry, endings) if entry.is_dir() else []
+        if files:
+            remedy = "put the files of all domains into one folder, or call its folders COLUMN=VALUE"
+            raise DataError(f"{folder}: its files lie in folders, such as {files[0].relative_to(folder)}; {remedy}")
     return False
 
 
@@ -92,8 +93,9 @@ def parts_of(path: Path, endings: Sequence[str]) -> list[Part]:
         if part.columns.keys() != parts[0].columns.keys():
             what = f"{parts[0].name} and {part.name} lie in folders of different columns"
             raise DataError(f"{path}: {what}; name all folders alike")
-    names = Counter(str(Path(part.name).with_name(part.stem)) for part in parts)
-    twice = [part.name for part in parts if names[str(Path(part.name).with_name(part.stem))] > 1]
+    bare = [Path(part.name).with_name(part.stem) for part in parts]
+    counts = Counter(bare)
+    twice = [part.name for part, name in zip(parts, bare, strict=True) if counts[name] > 1]
     if twice:
         raise DataError(f"{path}: {twice[0]} and {twice[1]} are two files of one name; remove one, or rename it")
     return _sided(parts)
@@ -108,10 +110,11 @@ def _sided(parts: list[Part]) -> list[Part]:
     trained = [side for side in sides if side.startswith("train")]
     if len(sides) < len(parts) or not trained or len(trained) == len(sides):
         return [part._replace(domain=part.stem) for part in parts]
-    return [
-        part._replace(domain=_SIDE.sub("", part.stem, count=1) or part.stem, columns={SPLIT: side})
-        for part, side in zip(parts, sides, strict=True)
-    ]
+    sided = []
+    for part, side in zip(parts, sides, strict=True):
+        domain = _SIDE.sub("", part.stem, count=1) or part.stem
+        sided.append(part._replace(domain=domain, columns={SPLIT: side}))
+    return sided
 
 
 def files_of(path: Path, endings: Sequence[str]) -> list[Path]:
@@ -129,10 +132,13 @@ def arrays_in(path: Path) -> tuple[str, ...]:
 def not_read(path: Path, endings: Sequence[str]) -> list[str]:
     """What else lies in a folder, and in its folders NAME=VALUE."""
     files = {part.path for part in parts_of(path, endings)}
-    folders = {folder for file in files for folder in file.relative_to(path).parents}
-    read = {path / folder for folder in folders} | files
-    beside = (entry for folder in folders for entry in _entries(path / folder) if entry not in read)
-    return sorted(str(entry.relative_to(path)) for entry in beside)
+    folders: set[Path] = set()
+    for file in files:
+        folders.update(path / folder for folder in file.relative_to(path).parents)
+    beside: set[Path] = set()
+    for folder in folders:
+        beside.update(_entries(folder))
+    return sorted(str(entry.relative_to(path)) for entry in beside - folders - files)
 
 
 def said_of(path: Path, endings: Sequence[str]) -> list[str]:

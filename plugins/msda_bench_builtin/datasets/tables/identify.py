@@ -122,8 +122,7 @@ def parameters(options: Mapping[str, str]) -> dict[str, Any]:
     if not given.get("test_rows"):
         given.pop("test_rows", None)
     if "missing" in given:
-        texts = given["missing"].split(",")
-        given["missing"] = tuple(text for text in texts if text)
+        given["missing"] = tuple(filter(None, given["missing"].split(",")))
     return given
 
 
@@ -151,7 +150,7 @@ def _left_out(data: FromFile, unlabelled: str) -> tuple[dict[str, Any], list[str
     notes: list[str] = []
     lacking = int((label.codes < 0).sum())
     if lacking:
-        without = [text for text, of in labels.items() if len(of) > 1 and (of < 0).all()]
+        without = [text for text, codes in labels.items() if len(codes) > 1 and (codes < 0).all()]
         what = f"{lacking} rows have no {roles.names[1]}{roles.hint(roles.label)}"
         if without:
             what += f"; domains without any: {names_text(without)}"
@@ -175,11 +174,8 @@ def _useless(data: FromFile, roles: Roles, labels: Mapping[str, Array]) -> dict[
     label = roles.label.named
     used = np.unique(label.codes[label.codes >= 0])
     regression = is_regression(label.numbers[used], data.mode)
-    kinds = {text: np.unique(of[of >= 0]).tolist() for text, of in labels.items()}
-    elsewhere: set[int] = set()
-    for codes_there in kinds.values():
-        if len(codes_there) > 1:
-            elsewhere.update(codes_there)
+    kinds = {text: np.unique(codes[codes >= 0]).tolist() for text, codes in labels.items()}
+    elsewhere = set[int]().union(*(codes for codes in kinds.values() if len(codes) > 1))
     useless: dict[str, str] = {}
     for text, codes in labels.items():
         if len(codes) == 1 or (codes >= 0).sum() == 1:
@@ -218,19 +214,18 @@ def identified(data: FromFile, given: Mapping[str, Any], lines: Sequence[str], n
     notes = [*lines, *about_draws, *read.remarks()]
     if read.plan is not None:
         notes += read.plan.lines()
-    imbalance = None
+    settings: Settings = {"backbone": (network, ""), "training": (_TRAINING, "")}
     if not read.unlabelled:
-        imbalance = Imbalance.of(counts, classes) if classes else None
         notes += few_examples(counts)
-        notes += [imbalance.line] if imbalance else []
+        imbalance = Imbalance.of(counts, classes) if classes else None
+        if imbalance is not None:
+            notes.append(imbalance.line)
+            settings |= imbalance.settings
         notes += about_targets(labelled)
     doubts = [*read.doubts()]
     if data.mode == "auto" and len(classes) > _MANY and all(name.isdecimal() for name in classes):
         what = f"the label has {len(classes)} different whole numbers, taken for classes"
         doubts.append(f"{what}; say --task classification, or --task regression to predict the number")
-    settings: Settings = {"backbone": (network, ""), "training": (_TRAINING, "")}
-    if imbalance is not None:
-        settings |= imbalance.settings
     (layers,) = network.values()
     methods = _methods(read, len(labelled), given=data.gives_predictions, norm="norm" in layers)
     if read.unlabelled:

@@ -46,7 +46,8 @@ class _Key(NamedTuple):
 
 def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
     """The columns that are keys: the coarsest one is proposed as the group, and none is an input."""
-    keys = [key for name in names if (key := _key(look, name, look.columns[name]))]
+    found = [_key(look, name, look.columns[name]) for name in names]
+    keys = [key for key in found if key is not None]
     if not keys:
         return []
     keys.sort(key=lambda key: (not key.nested and not key.person, key.size))
@@ -60,8 +61,9 @@ def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
     else:
         about = f"{len(look.columns[first.name].texts)} values in each domain, each in {rows}, which are alike"
     what = f"{look.kind} {first.name!r} has {about}"
-    findings = [Finding("key", what, "group" if look.kind == "column" else "groups", chosen)]
-    if look.groups is not None:
+    if look.groups is None:
+        findings = [Finding("key", what, "group" if look.kind == "column" else "groups", chosen)]
+    else:
         findings = [Finding("key", what, "drop", first.name)]
     for key in others:
         if key.nested:  # another that recurs in every domain may be an input
@@ -88,16 +90,19 @@ def _names_one(words: Sequence[str]) -> bool:
 
 
 def _key(look: Look, name: str, column: Column) -> _Key | None:
-    codes, numbers = look.codes(name), column.numbers
+    codes = look.codes(name)
+    numbers = column.numbers
     if (codes < 0).any() or np.isinf(numbers).any() or (numbers % 1 > 0).any():
         return None
-    pairs = np.unique(look.places * len(column.texts) + codes)
+    in_domains = look.places * len(column.texts) + codes
+    pairs = np.unique(in_domains)
     values = len(np.unique(codes))
     nested = len(pairs) <= _LOOSE * values
-    groups = codes if nested else look.places * len(column.texts) + codes
+    groups = codes if nested else in_domains
     count = values if nested else len(pairs)
     fewest = int(np.bincount(pairs // len(column.texts), minlength=len(look.names)).min())
-    words, often = _words(name), len(codes) / count
+    often = len(codes) / count
+    words = _words(name)
     person = any(map(_PERSON.fullmatch, words))
     named = (person and fewest >= _GROUPS) or (any(map(_ID.fullmatch, words)) and fewest >= _NAMED_GROUPS)
     if nested and named and often >= _AGAIN:
@@ -108,9 +113,10 @@ def _key(look: Look, name: str, column: Column) -> _Key | None:
         return _Key(name, values, nested, person=True)
     called = any(map(_KEY.fullmatch, words))
     follow = 1 + np.count_nonzero(np.diff(groups)) <= _LOOSE * count
-    if nested and called and fewest >= _NAMED_GROUPS:
-        return _Key(name, count, nested)
-    return _Key(name, count, nested) if (nested or called or follow) and _alike(look, name, groups) else None
+    is_key = nested and called and fewest >= _NAMED_GROUPS
+    if not is_key and (nested or called or follow):
+        is_key = _alike(look, name, groups)
+    return _Key(name, count, nested) if is_key else None
 
 
 def _words(name: str) -> list[str]:

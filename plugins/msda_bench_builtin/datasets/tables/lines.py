@@ -37,8 +37,9 @@ def decoded(path: Path, content: bytes) -> tuple[str, str]:
     Raises:
         DataError: it is of another format, no Unicode text, or begins with a comment.
     """
-    if what := next((what for magic, what in _FOREIGN.items() if content.startswith(magic)), None):
-        raise DataError(f"{path}: {what}")
+    for magic, what in _FOREIGN.items():
+        if content.startswith(magic):
+            raise DataError(f"{path}: {what}")
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")
@@ -49,10 +50,12 @@ def decoded(path: Path, content: bytes) -> tuple[str, str]:
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise DataError(f"{path}: line {line} has a zero byte, which no UTF-8 text has; save the file as UTF-8")
+    order = _SEPARATORS if path.suffix == ".csv" else f"\t,{_SEPARATORS}"
     said = re.match(r"sep=(.)\r?\n?", text)  # for Excel
-    text = text[said.end() :] if said else text
+    if said:
+        text = text[said.end() :]
+        order = said[1] + order
     head = next(iter(text.splitlines()), "")
-    order = (said[1] if said else "") + ("\t," if path.suffixes[-1:] != [".csv"] else "") + _SEPARATORS
     separator = max(order, key=re.sub(r'"[^"]*"', "", head).count)
     if head.startswith("#") and separator not in head:
         raise DataError(f"{path}: begins with a comment, {head[:_SHOWN]!r}; remove the lines above the columns' names")
@@ -79,7 +82,8 @@ def rows_of(path: Path, text: str, separator: str) -> tuple[list[str], list[list
                 what = f"line {reader.line_num} has {len(row)} fields, but there are {len(header)} columns"
                 raise DataError(f"{path}: {what}: {separator.join(row)[:_SHOWN]!r}; {lines.remedy()}")
             _refuse_names(path, header, row, reader.line_num)
-            rows += [row] if any(row) else []
+            if any(row):
+                rows.append(row)
     except csv.Error as error:
         raise DataError(f"{path}: line {reader.line_num} cannot be read: {error}") from None
     if not rows:

@@ -28,7 +28,7 @@ class UsualArray:
 
     @classmethod
     def of(cls, x: Array, rows: Mapping[str, Array]) -> UsualArray:
-        """Of the rows of each domain."""
+        """What is usual in the rows of each domain."""
         every = np.concatenate(list(rows.values()))
         columns = [sampled(x, mine) for mine in rows.values()]
         spreads = np.array([spread(one, np.ones(len(one[0]), bool)) for one in columns])

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData, Files, Inputs, NewRows, NewRowsReader
-from msda_bench.functional import ngram_counts, plain_texts
+from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.tables.columns import (
     HUGE,
     Encoding,
@@ -45,6 +45,11 @@ class Usual:
     third: Array
 
 
+def usual_in(look: Look, ranges: Mapping[str, Range]) -> dict[str, Usual]:
+    """What is usual in each column of numbers."""
+    return {name: Usual(ends, *look.quartiles(name, FEW)) for name, ends in ranges.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableReader(NewRowsReader):
     """Reads tables with the columns of another one, whatever their order.
@@ -73,28 +78,11 @@ class TableReader(NewRowsReader):
     units: Literal["words", "characters"]
     vocabulary: tuple[str, ...]
 
-    @classmethod
-    def of(
-        cls,
-        look: Look,
-        plan: Plan,
-        ranges: Mapping[str, Range],
-        text: Column | None,
-        *,
-        ngrams: int,
-        units: Literal["words", "characters"],
-        **given: object,
-    ) -> TableReader:
-        """Of a table that was looked through; `given` are the other attributes."""
-        usual = {name: Usual(range_, *look.quartiles(name, FEW)) for name, range_ in ranges.items()}
-        words = [] if text is None else ngram_counts([*text.texts, ""], ngrams, units=units)[1]
-        known = tuple(words)
-        return cls(plan=plan, usual=usual, ngrams=ngrams, units=units, vocabulary=known, **given)  # type: ignore[arg-type]
-
     def read(self, path: Path, files: Files) -> NewRows:
         """The rows; see `NewRowsReader`."""
         everywhere, own = missing_in(self.missing)
-        domain, state = self.roles["domain"], stamp(path, TABLES)
+        domain = self.roles["domain"]
+        state = stamp(path, TABLES)
         _, columns = read_table(path, everywhere, domain, state)
         inputs: dict[str, Column] = {}
         for name in self._names:
@@ -133,7 +121,8 @@ class TableReader(NewRowsReader):
         if not isinstance(features, Encoding) or features.vocabulary is None:
             return self
         kept = {*features.vocabulary.tolist()}
-        return replace(self, vocabulary=tuple(of if place in kept else "" for place, of in enumerate(self.vocabulary)))
+        words = [word if place in kept else "" for place, word in enumerate(self.vocabulary)]
+        return replace(self, vocabulary=tuple(words))
 
     @property
     def _names(self) -> list[str]:

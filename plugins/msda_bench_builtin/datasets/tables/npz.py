@@ -32,12 +32,17 @@ _SIGNALS = len(("row", "channels", "time"))
 def arrays_of(path: Path) -> list[str]:
     """The names of the arrays of an archive, or of the columns of a Parquet file; a DataError if it is neither."""
     stamp(path, arrays_in(path))
-    return [*(fields_in(path) if path.suffix.lower() in PARQUET else _members(path))]
+    held = fields_in(path) if _is_parquet(path) else _members(path)
+    return [*held]
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in PARQUET
 
 
 def shape_of(path: Path, name: str) -> tuple[tuple[int, ...], str] | None:
     """The shape of an array, and the kind of its dtype; None if it is none."""
-    if path.suffix.lower() in PARQUET:
+    if _is_parquet(path):
         return shape_in(path, name)
     try:
         member = _members(path)[name]
@@ -51,7 +56,10 @@ def shape_of(path: Path, name: str) -> tuple[tuple[int, ...], str] | None:
 def shown_shape(path: Path, name: str) -> str:
     """An array that is not read, such as `session (240,)`."""
     found = shape_of(path, name)
-    return f"{name} {str(found[0]).replace(' 0', ' ...') if found else '(no array)'}"
+    if found is None:
+        return f"{name} (no array)"
+    shape = str(found[0]).replace(" 0", " ...")
+    return f"{name} {shape}"
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
@@ -60,7 +68,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     Raises:
         DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
     """
-    if path.suffix.lower() in PARQUET:
+    if _is_parquet(path):
         return read_columns(path, names)
     held = _members(path)
     for name in names:
@@ -82,36 +90,45 @@ def joined(name: str, arrays: Mapping[Path, Array]) -> Array:
     first, *_ = arrays
     like = arrays[first]
     shapes = np.array([array.shape[1:] for array in arrays.values() if array.ndim == like.ndim])
-    differ: Array = np.flatnonzero(np.ptp(shapes, axis=0))
-    # Time is longer than the axis of channels.
-    is_signals = like.ndim == _SIGNALS and len(differ) == 1 and shapes.min(0)[differ[0]] > shapes[0, 1 - differ[0]]
+    time = _time_axis(shapes) if like.ndim == _SIGNALS else None
     for path, array in arrays.items():
         same_kind = (array.dtype.kind in "US") == (like.dtype.kind in "US")
-        same_shape = array.ndim == like.ndim > 0 and (is_signals or array.shape[1:] == like.shape[1:])
-        if not same_kind or not same_shape:
-            here, there = (f"{one.dtype} of shape {one.shape}" for one in (array, like))
+        same_shape = time is not None or array.shape[1:] == like.shape[1:]
+        if not same_kind or not same_shape or not array.ndim == like.ndim > 0:
+            here = f"{array.dtype} of shape {array.shape}"
+            there = f"{like.dtype} of shape {like.shape}"
             what = f"array {name!r} holds {here}, but in {first.name} {there}"
             raise DataError(f"{path}: {what}; save arrays that differ in their first size alone")
-    if not is_signals:
+    if time is None:
         return np.concatenate([*arrays.values()])
-    axis = int(differ[0]) + 1
-    longest = int(shapes[:, axis - 1].max())
-    return np.concatenate([padded(array, axis, longest) for array in arrays.values()])
+    longest = int(shapes[:, time].max())
+    return np.concatenate([padded(array, time + 1, longest) for array in arrays.values()])
+
+
+def _time_axis(shapes: Array) -> int | None:
+    """The one of two axes (files, 2) that differs between files, if it is longer than the other in all; or None."""
+    differ = np.flatnonzero(np.ptp(shapes, axis=0))
+    if len(differ) != 1:
+        return None
+    time = int(differ[0])
+    return time if shapes[:, time].min() > shapes[0, 1 - time] else None
 
 
 def padded(array: Array, axis: int, length: int) -> Array:
     """Rows whose axis has this length: NaN at the end of shorter ones; of longer ones NaN at the end is cut."""
     missing = length - array.shape[axis]
     if missing > 0:
-        widths = [(0, missing if place == axis else 0) for place in range(array.ndim)]
+        widths = [(0, 0)] * array.ndim
+        widths[axis] = (0, missing)
         numbers = array if array.dtype.kind == "f" else array.astype(np.float32)
         return np.pad(numbers, widths, constant_values=np.nan)
     kept, rest = np.split(array, [length], axis=axis)
-    return kept if array.dtype.kind == "f" and np.isnan(rest).all() else array
+    is_padding = array.dtype.kind == "f" and np.isnan(rest).all()
+    return kept if is_padding else array
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file; of a folder as `sha256sum` would list its files."""
+    """The checksum of a file; for a folder, that of the list which `sha256sum` prints of its files."""
     if not path.is_dir():
         return _digest(path)
     lines = [f"{_digest(part.path)}  {part.name}\n" for part in parts_of(path, arrays_in(path))]
@@ -138,19 +155,22 @@ def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
 
 def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
     """Refuses an array that unpacks to very much, or has less than its header says, for which numpy would ask first."""
+    unpacked = member.file_size
+    packed = member.compress_size
     stored = member.compress_type == zipfile.ZIP_STORED
-    bomb = member.file_size > _SMALL and member.file_size > _RATIO * max(1, member.compress_size)
-    if not stored and (member.file_size > _MOST or bomb):
-        what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
+    bomb = unpacked > _SMALL and unpacked > _RATIO * max(1, packed)
+    if not stored and (unpacked > _MOST or bomb):
+        what = f"array {name!r} unpacks from {packed} to {unpacked} bytes"
         raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
     with zipfile.ZipFile(path) as archive, archive.open(member) as content:
         shape, dtype = _header(name, content)
-        offset, size = content.tell(), math.prod(shape) * dtype.itemsize
+        held = unpacked - content.tell()
     if dtype.hasobject:
         what = f"array {name!r} holds Python objects, which are never read"
         raise DataError(f"{path}: {what}; save numbers, or texts by astype(str) (of a sparse matrix its toarray())")
-    if any(side < 0 for side in shape) or offset + size != member.file_size:
-        raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
+    said = math.prod(shape) * dtype.itemsize
+    if any(side < 0 for side in shape) or said != held:
+        raise ValueError(f"array {name!r} has {held} bytes, its header says {said}")
 
 
 def _header(name: str, content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

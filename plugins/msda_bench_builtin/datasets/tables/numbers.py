@@ -177,6 +177,21 @@ def within(values: Array, groups: Array) -> float:
     return float(squares.sum() / free)
 
 
+def order_of(labels: Array, *, regression: bool) -> tuple[float, float]:
+    """How much labels (n,) of one domain are in order, and how much they would be if they were sorted."""
+    n = len(labels)
+    if not regression:
+        # Neighbours with different labels: how many fewer than in a random order, and how many there would be.
+        chance = n - (np.bincount(labels) ** 2).sum() / n
+        changes = (np.diff(labels) != 0).sum()
+        return chance - changes, chance
+    if not np.ptp(labels):
+        return 0.0, 0.0
+    ranks = labels.argsort(kind="stable").argsort()
+    correlation = np.corrcoef(ranks, np.arange(n))[0, 1]
+    return n * abs(correlation), n
+
+
 def prints_of(columns: Sequence[Array]) -> Array:
     """A number for each row, equal for equal rows, of columns of whole numbers."""
     weights = np.random.default_rng(0).integers(1, 1 << 63, len(columns), np.uint64)

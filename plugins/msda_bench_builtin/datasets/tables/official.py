@@ -39,7 +39,8 @@ def named_in(text: str, held: Collection[str]) -> tuple[str, tuple[str, ...]]:
         return text, ()
     ends = [place for place, char in enumerate(text) if char == "="]
     end = next((place for place in ends if text[:place] in held), ends[0])
-    return text[:end], tuple(value.strip() for value in text[end + 1 :].split(",") if value.strip())
+    values = [value.strip() for value in text[end + 1 :].split(",")]
+    return text[:end], tuple(filter(None, values))
 
 
 def tests_among(name: str, column: Column) -> tuple[str, ...]:
@@ -53,7 +54,8 @@ def tests_among(name: str, column: Column) -> tuple[str, ...]:
         yes = _YES
     elif _is_word("train", name):
         yes = _NO
-    for means, others in ((_TESTED, _TRAINED | _VALIDATED), (_VALIDATED, _TRAINED), (yes, _YES | _NO)):
+    kinds = [(_TESTED, _TRAINED | _VALIDATED), (_VALIDATED, _TRAINED), (yes, _YES | _NO)]
+    for means, others in kinds:
         found = tuple(text for text, plain in texts.items() if plain in means)
         if 0 < len(found) < len(texts) and {*texts.values()} <= means | others:
             return found
@@ -125,7 +127,8 @@ def mask_of(path: Path, marked: Marked, rows: Mapping[str, Array], groups: Array
         if len(unmarked):
             remedy = "say of each row whether it is for the test"
             raise DataError(f"{path}: row {int(unmarked[0]) + 1} has no {what} (`test_rows`); {remedy}")
-        tested, trained = mine[test[mine]], mine[~test[mine]]
+        tested = mine[test[mine]]
+        trained = mine[~test[mine]]
         if not len(trained):
             remedy = "mark some others, or name the domain in `leave_out`"
             raise DataError(f"{path}: all rows of domain {name!r} are official test rows by {what}; {remedy}")
@@ -137,9 +140,8 @@ def mask_of(path: Path, marked: Marked, rows: Mapping[str, Array], groups: Array
             whose = f"group {str(both[0])!r} of domain {name!r} has training rows and official test rows by {what}"
             raise DataError(f"{path}: {whose}; correct it, or leave `test_rows` out")
     if not official.any():
-        raise DataError(
-            f"{path}: no row of a domain with labels is an official test row by {what}; correct `test_rows`"
-        )
+        why = f"no row of a domain with labels is an official test row by {what}"
+        raise DataError(f"{path}: {why}; correct `test_rows`")
     return official
 
 
@@ -162,9 +164,11 @@ def official_train(
             break
         tested = groups[mine[test[mine]]]
         for name, others in rows.items():
-            if name != target:
-                left = ~np.isin(groups[others[~test[others]]], tested)
-                share = min(share, float(np.mean(left)))
+            if name == target:
+                continue
+            trained = groups[others[~test[others]]]
+            left = ~np.isin(trained, tested)
+            share = min(share, float(np.mean(left)))
     share = max(0.01, math.floor(90 * share) / 100)
     drawn = [name for name, mine in rows.items() if not test[mine].any()]
     line = f"each run tests on the official test rows and draws {100 * share:.0f} % of the others to train on (`train`)"

@@ -34,7 +34,7 @@ def has_lists(path: Path) -> bool:
 
 
 def table_columns(path: Path, content: bytes) -> list[tuple[str, list[str], Array]]:
-    """Of each column its name, its different texts, and each row's place among them, -1 where there is none.
+    """The name of each column, its different texts, and each row's place among them, -1 where there is none.
 
     Raises:
         DataError: the file is damaged, too large, or has a column without one value in each row.
@@ -47,7 +47,8 @@ def table_columns(path: Path, content: bytes) -> list[tuple[str, list[str], Arra
         what = f"column {nested[0].name!r} holds {nested[0].type}, not one value in each row; leave it out of the file"
         raise DataError(f"{path}: {what}, or read it as `arrays`, whose inputs may be lists of numbers")
     # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
-    encoded = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
+    are_texts = (types.is_string, types.is_large_string)
+    encoded = [field.name for field in schema if any(is_text(field.type) for is_text in are_texts)]
     file = _opened(path, io.BytesIO(content), encoded)
     held = file.metadata
     size = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
@@ -83,10 +84,9 @@ def shape_in(path: Path, name: str) -> tuple[tuple[int, ...], str] | None:
         kind = kind.value_type
     if types.is_nested(kind):
         return tuple(shape), "O"
-    for letter, fits in {"i": types.is_integer, "f": types.is_floating, "b": types.is_boolean}.items():
-        if fits(kind):
-            return tuple(shape), letter
-    return tuple(shape), "U"
+    letters = {"i": types.is_integer, "f": types.is_floating, "b": types.is_boolean}
+    letter = next((letter for letter, fits in letters.items() if fits(kind)), "U")
+    return tuple(shape), letter
 
 
 def read_columns(path: Path, names: Sequence[str]) -> dict[str, Array]:
@@ -101,8 +101,10 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Array]:
         if name not in held:
             raise DataError(f"{path}: no column {name!r}; it has {names_text(held)}")
     count = 0
-    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
+    for place in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(place)
+        for column in range(group.num_columns):
+            chunk = group.column(column)
             if chunk.path_in_schema.split(".")[0] in names:
                 count += chunk.num_values
     if count > _MOST:

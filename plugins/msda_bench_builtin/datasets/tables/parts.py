@@ -106,7 +106,7 @@ class Parts:
         return np.where(np.isfinite(y), places.reshape(-1), -1)
 
     def doubts(self) -> Iterator[str]:
-        """Names that may be meant otherwise."""
+        """A line on each name that may mean something else."""
         alone = self._alone()
         groups = () if self.groups is None else np.unique(self.groups).tolist()
         every: dict[str, Collection[str]] = {"domains": self.rows, "classes": self.classes, "groups": groups}
@@ -185,7 +185,7 @@ class Parts:
                     yield f"the {what} rows of {name} lack the classes {classes}"
 
     def _alone(self) -> dict[str, list[str]]:
-        """By domain the classes that no other one has."""
+        """The classes that only one domain has, by domain."""
         labelled = [name for name in self.rows if name not in self.unlabelled]
         if not self.classes or len(labelled) == 1:
             return {}

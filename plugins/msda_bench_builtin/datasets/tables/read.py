@@ -179,7 +179,8 @@ def _refuse_other_columns(files: Sequence[Path], tables: Sequence[Mapping[str, C
             raise DataError(f"{file}: {what}; move the file that has no rows of the table out of the folder")
         if lacking or more:
             where = file if lacking else files[model]
-            what = f"{where}: has no column {[*lacking, *more][0]!r}, which another file of the folder has"
+            name, *_ = [*lacking, *more]
+            what = f"{where}: has no column {name!r}, which another file of the folder has"
             raise DataError(f"{what}; give it one, empty if need be")
 
 

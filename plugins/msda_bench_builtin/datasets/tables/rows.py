@@ -91,7 +91,7 @@ class FromFile(Dataset):
     licence = "your data's own"
     source = "a file that you supply"
     endings: ClassVar[tuple[str, ...]]
-    """Of the files that are read."""
+    """The endings of the files that are read."""
 
     train: Size = 0.5
     stratify: Stratify = True
@@ -144,7 +144,7 @@ class FromFile(Dataset):
         """All that the file holds; raises as `roles`."""
 
     def contents(self) -> Contents:
-        """As `read`, once for equal parameters and an unchanged file.
+        """What `read` returns; it is called once for equal parameters and an unchanged file.
 
         Raises:
             DataError: no file is given, or it cannot be used.
@@ -158,17 +158,17 @@ class FromFile(Dataset):
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """As the file names them, in the order of their first rows; three made-up names while no file is given."""
+        """The names in the file, in the order of their first rows; three made-up names while no file is given."""
         return tuple(self.contents().rows) if self.file else _EMPTY
 
     @property
     def task(self) -> Task:
-        """As the labels are."""
+        """Classification or regression, depending on the labels."""
         return self.contents().task if self.file else Task("classification", 2)
 
     @property
     def input(self) -> InputSpec:
-        """As the file's columns are."""
+        """The input that follows from the file's columns."""
         return self.contents().input if self.file else InputSpec((1,))
 
     @property
@@ -181,12 +181,12 @@ class FromFile(Dataset):
 
     @property
     def files(self) -> tuple[File, ...]:
-        """None below a data folder; one that stands for yours while no file is given."""
+        """No file below a data folder; a placeholder for yours while no file is given."""
         return () if self.file else (File(f"{self.name}/yours", None, None, ByHand("your own file: give `file`")),)
 
     @property
     def unlabelled_domains(self) -> tuple[str, ...]:
-        """Those without any label, if they may be targets; none in a file that cannot be read, which others report."""
+        """The domains without any label, if they may be targets; none in a file that cannot be read."""
         try:
             return self.contents().unlabelled if self.unlabelled == "target" else ()
         except DataError:

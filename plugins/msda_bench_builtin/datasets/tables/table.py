@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from msda_bench.api import AddedLater, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
-from msda_bench.functional import unspaced
+from msda_bench.functional import ngram_counts, unspaced
 from msda_bench_builtin.datasets.tables.column_doubts import doubts_about, gaps_in, used_columns
 from msda_bench_builtin.datasets.tables.columns import Gaps, Plan, encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
@@ -23,7 +23,7 @@ from msda_bench_builtin.datasets.tables.identify import (
     parameters,
     unnamed,
 )
-from msda_bench_builtin.datasets.tables.new_table import TableReader
+from msda_bench_builtin.datasets.tables.new_table import TableReader, usual_in
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parquet import has_lists
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
@@ -138,19 +138,21 @@ class Table(FromFile):
         parts = self.parts()
         inputs = self._inputs(columns, parts)
         named = {"domain": self.domain, "label": self.label, "predictions": self.predictions}
+        vocabulary: Sequence[str] = ()
+        if self.text is not None:
+            _, vocabulary = ngram_counts([*inputs[self.text].texts, ""], self.ngrams, units=self.units)
         read_table.cache_clear()
-        return TableReader.of(
-            self.look(columns, parts),
-            self._plan,
-            ranges_of(self._plan, inputs),
-            None if self.text is None else inputs[self.text],
-            ngrams=self.ngrams,
-            units=self.units,
+        return TableReader(
             classes=read.classes,
             sees_target=self.standardise == "domain",
+            plan=self._plan,
+            usual=usual_in(self.look(columns, parts), ranges_of(self._plan, inputs)),
             roles={role: name for role, name in named.items() if name is not None},
             missing=self.missing,
             scaled=self.standardise != "none",
+            ngrams=self.ngrams,
+            units=self.units,
+            vocabulary=tuple(vocabulary),
         )
 
     def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
