@@ -13,7 +13,7 @@ from pydantic import Field
 
 from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
 from msda_bench_builtin.datasets.features import Draws
-from msda_bench_builtin.datasets.glyphs import LETTERS, bilinear, font_path, glyphs
+from msda_bench_builtin.datasets.glyphs import LETTERS, bilinear, font_path, fonts_identity, glyphs
 
 Share = Annotated[float, Field(ge=0, le=1)]
 _FONTS = {
@@ -89,10 +89,8 @@ class Fonts(Dataset):
 
     def fingerprint(self) -> str:
         """Changes with the parameters, the fonts' bytes, and the library that renders them."""
-        from matplotlib.ft2font import __freetype_version__
-
-        fonts = [hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS.values()]
-        text = json.dumps([self.name, self.version, self.identity(), fonts, __freetype_version__], sort_keys=True)
+        library, *fonts = fonts_identity(_FONTS.values())
+        text = json.dumps([self.name, self.version, self.identity(), fonts, library], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _render(self, domain: str) -> Mapping[str, Array]:

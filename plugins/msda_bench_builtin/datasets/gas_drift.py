@@ -190,7 +190,7 @@ def _text(path: Path, name: str) -> str:
 
 
 def _measurements(lines: Iterable[str]) -> _Measurements:
-    """Those of lines `gas,ppm,value,...`, or `gas;ppm 1:value 2:value ...` as UCI has them.
+    """The measurements in lines `gas,ppm,value,...`, or `gas;ppm 1:value 2:value ...` as UCI has them.
 
     Raises:
         ValueError: a line is another one; its number is named.

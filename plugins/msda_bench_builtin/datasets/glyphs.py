@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import string
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,14 @@ def font_path(name: str) -> Path:
     if not path.is_file():
         raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this font; install the pinned release")
     return path
+
+
+def fonts_identity(names: Iterable[str]) -> list[str]:
+    """What drawn letters depend on besides our code: the version of the library that draws, and the fonts' bytes."""
+    from matplotlib.ft2font import __freetype_version__
+
+    fonts = [hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in names]
+    return [__freetype_version__, *fonts]
 
 
 def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> Array:

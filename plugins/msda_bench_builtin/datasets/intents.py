@@ -107,17 +107,17 @@ def character_counts(texts: Sequence[str], columns: int, longest: int) -> csr_ma
     """
     from scipy.sparse import csr_matrix
 
-    rows = [
-        [
-            zlib.crc32(padded[start : start + length].encode()) % columns
-            for length in range(2, longest + 1)
-            for start in range(len(padded) - length + 1)
-        ]
-        for padded in (f" {text.lower()} " for text in texts)
-    ]
-    starts = np.cumsum([0, *map(len, rows)]).astype(np.int32)
-    indices = np.array([column for row in rows for column in row], np.int32)
-    counts = csr_matrix((np.ones(len(indices), np.float32), indices, starts), shape=(len(rows), columns))
+    places: list[int] = []
+    ends = [0]
+    for text in texts:
+        padded = f" {text.lower()} "
+        for length in range(2, longest + 1):
+            for start in range(len(padded) - length + 1):
+                places.append(zlib.crc32(padded[start : start + length].encode()) % columns)
+        ends.append(len(places))
+    indices = np.array(places, np.int32)
+    ones = np.ones(len(indices), np.float32)
+    counts = csr_matrix((ones, indices, np.array(ends, np.int32)), shape=(len(texts), columns))
     counts.sum_duplicates()
     return counts
 
@@ -144,7 +144,8 @@ def _drawn(grammar: _Grammar, language: str, per_intent: int) -> Iterator[Senten
         for turn, number in itertools.product(range(_TURNS), order):
             if len(said) == per_intent:
                 break
-            text = grammar.say(templates[number], iter(draws.uniform(f"{number} {turn}", (_CHOICES,)).tolist()))
+            drawn = draws.uniform(f"{number} {turn}", (_CHOICES,)).tolist()
+            text = grammar.say(templates[number], iter(drawn))
             if text not in said:
                 said.add(text)
                 yield Sentence(text, place, f"{language} {intent} {number}")
@@ -163,9 +164,14 @@ class _Grammar(NamedTuple):
 
     @classmethod
     def of(cls, held: Mapping[str, Any]) -> _Grammar:
-        parts = {intent: held["intents"][intent]["data"] for intent in _INTENTS}
-        templates = {intent: [text for part in parts[intent] for text in part["sentences"]] for intent in parts}
-        words = [value["in"] for values in held["lists"].values() for value in values.get("values", ())]
+        templates: dict[str, list[str]] = {}
+        for intent in _INTENTS:
+            templates[intent] = []
+            for part in held["intents"][intent]["data"]:
+                templates[intent] += part["sentences"]
+        words: list[str] = []
+        for values in held["lists"].values():
+            words += [value["in"] for value in values.get("values", ())]
         return cls(templates, held["expansion_rules"], held["lists"], words)
 
     def say(self, template: str, drawn: Iterator[float]) -> str:
@@ -177,9 +183,11 @@ class _Grammar(NamedTuple):
 
     def _one_of(self, template: str, at: int, close: str, drawn: Iterator[float]) -> tuple[str, int]:
         """One of the alternatives from a place to the closing bracket, or all of a permutation, and the place."""
-        choices, permuted = [""], False
+        choices = [""]
+        permuted = False
         while at < len(template) and template[at] != close:
-            mark, at = template[at], at + 1
+            mark = template[at]
+            at += 1
             if mark in "|;":
                 choices.append("")
                 permuted |= mark == ";"
@@ -208,7 +216,8 @@ class _Grammar(NamedTuple):
     def _value(self, name: str, drawn: Iterator[float]) -> str:
         """A value of a slot: from its list, a whole number of its range, or any words of the language."""
         known = self.lists.get(name, {})
-        if numbers := known.get("range"):
+        numbers = known.get("range")
+        if numbers:
             span = range(numbers["from"], numbers["to"] + 1, numbers.get("step", 1))
             return str(span[int(next(drawn) * len(span))])
         values = [value["in"] for value in known.get("values", ())] or self.words

@@ -46,25 +46,25 @@ class Imbalance(NamedTuple):
     @classmethod
     def of(cls, counts: Counts, classes: Sequence[str]) -> Imbalance | None:
         """What the examples of each domain show; None if accuracy does not mislead. `classes` are in their order."""
-        used = [name for name in classes if any(of.get(name) for of in counts.values())]
-        shares = {
-            (name, domain): of.get(name, 0) / sum(of.values())
-            for domain, of in counts.items()
-            if any(of.values())
-            for name in used
-        }
+        used = [name for name in classes if any(by_class.get(name) for by_class in counts.values())]
+        shares: dict[tuple[str, str], float] = {}
+        for domain, by_class in counts.items():
+            examples = sum(by_class.values())
+            if examples:
+                shares |= {(name, domain): by_class.get(name, 0) / examples for name in used}
         if not shares:
             return None
-        few, rare = min(_RARE, 0.5 / len(used)), None
-        (rarest, domain), least = min(shares.items(), key=lambda item: item[1])
+        few = min(_RARE, 0.5 / len(used))
         # A class that a domain does not have has no score there.
-        (scored, _), share = min((item for item in shares.items() if item[1]), key=lambda item: item[1])
-        if share < few:
-            rare = scored, classes.index(scored)
+        scored = {place: share for place, share in shares.items() if share}
+        name, _ = min(scored, key=scored.__getitem__)
+        rare = (name, classes.index(name)) if min(scored.values()) < few else None
         for name in used:
             of_class = [share for (other, _), share in shares.items() if other == name]
             if max(of_class) - min(of_class) > _SHIFT:
                 return cls("the shares of classes differ between domains", rare)
+        rarest, domain = min(shares, key=shares.__getitem__)
+        least = shares[rarest, domain]
         if least >= few:
             return None
         return cls(f"class {rarest!r} is {100 * least:.2g} % of domain {domain!r}, which accuracy hardly counts", rare)
@@ -81,7 +81,7 @@ class Imbalance(NamedTuple):
 
     @property
     def settings(self) -> dict[str, tuple[Any, str]]:
-        """Those of the suite, with comments."""
+        """The settings of the suite, with comments."""
         settings: dict[str, tuple[Any, str]] = {
             "metric": ("balanced_accuracy", "the mean over classes, so that each counts alike")
         }

@@ -72,7 +72,7 @@ class Stress(Dataset):
         return dict.fromkeys(_TARGETS, _SOURCES)
 
     def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """Those of sources, and those of targets."""
+        """The examples of each source and of each target."""
         return {domain: self._size(domain) for domain in self.domains}
 
     def load(self, domain: str, files: Files) -> DomainData:

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
-from msda_bench.api import Array, DataError
+from msda_bench.api import Array
 from msda_bench_builtin.datasets.digits.readers import SIDE, Part
 from msda_bench_builtin.datasets.features import Draws
+from msda_bench_builtin.datasets.images.decode import photograph
 
 _REDUCTIONS = (1, 2, 3)
 
 
-def photograph() -> Array:
-    """The portrait of Grace Hopper in matplotlib, by the US Navy and in the public domain: (3, height, width) uint8.
-
-    Raises:
-        DataError: this matplotlib does not contain it.
-    """
-    import matplotlib as mpl
+def _photograph() -> Array:
+    """The photograph, (3, height, width) uint8."""
     from PIL import Image
 
-    path = Path(mpl.get_data_path(), "sample_data", "grace_hopper.jpg")
-    try:
-        with Image.open(path, formats=["JPEG"]) as image:
-            return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
-    except OSError as error:
-        raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this photograph: {error}") from None
+    with Image.open(io.BytesIO(photograph()), formats=["JPEG"]) as image:
+        return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
 
 
 def identity() -> list[str]:
     """The photograph's pixels, which also depend on the library that decodes them."""
-    return [hashlib.sha256(np.ascontiguousarray(photograph()).tobytes()).hexdigest()]
+    return [hashlib.sha256(np.ascontiguousarray(_photograph()).tobytes()).hexdigest()]
 
 
 def pieces(count: int, draws: Draws) -> Array:
@@ -42,7 +34,7 @@ def pieces(count: int, draws: Draws) -> Array:
 
     Of two random places the one with more contrast is used, since much of the photograph is plain.
     """
-    photo = photograph()
+    photo = _photograph()
     scales = [_reduced(photo, factor) for factor in _REDUCTIONS]
     orders = np.array([(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
 
@@ -53,8 +45,8 @@ def pieces(count: int, draws: Draws) -> Array:
     order = choices("colours", len(orders))
     is_negative = choices("negative", 2) == 1
     # Each image's number of possible rows and columns for the upper left corner of a square.
-    rows = np.array([image.shape[1] - SIDE + 1 for image in scales])[scale]
-    columns = np.array([image.shape[2] - SIDE + 1 for image in scales])[scale]
+    corners = np.array([image.shape[1:] for image in scales]) - SIDE + 1
+    rows, columns = corners[scale].T
     tops = [choices(f"top {place}", rows) for place in range(2)]
     lefts = [choices(f"left {place}", columns) for place in range(2)]
     squares = np.empty((count, 3, SIDE, SIDE), np.uint8)

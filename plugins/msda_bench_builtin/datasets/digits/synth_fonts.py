@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 from msda_bench.api import Array
 from msda_bench_builtin.datasets.digits.readers import CLASSES, SIDE
 from msda_bench_builtin.datasets.features import Draws
-from msda_bench_builtin.datasets.glyphs import bilinear, font_path, glyphs
+from msda_bench_builtin.datasets.glyphs import bilinear, font_path, fonts_identity, glyphs
 
 _FONTS = (
     "DejaVuSans.ttf",
@@ -86,11 +85,8 @@ def render(count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
 
 
 def identity() -> list[str]:
-    """Everything besides this code on which the pictures depend: the fonts' bytes and the library that renders them."""
-    from matplotlib.ft2font import __freetype_version__
-
-    fonts = [hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS]
-    return [__freetype_version__, *fonts]
+    """Everything besides this code on which the pictures depend."""
+    return fonts_identity(_FONTS)
 
 
 def _clean() -> _Clean:
@@ -140,9 +136,10 @@ def _number(clean: _Clean, labels: Array, draws: Draws) -> tuple[Array, Array]:
     centre = font * CLASSES + labels
     gap = between("gap", 0.06, 0.25, 1, 1) * _HEIGHT
     middle = (_SQUARE - 1) / 2
+    at = (row + middle, column + middle)
     # A filter's rounding leaves numbers just below 0.
-    ink = np.maximum(0, bilinear(clean.ink, centre, row + middle, column + middle))
-    outline = np.maximum(0, bilinear(clean.outlined, centre, row + middle, column + middle))
+    ink = np.maximum(0, bilinear(clean.ink, centre, *at))
+    outline = np.maximum(0, bilinear(clean.outlined, centre, *at))
     for side in (-1, 1):
         digit = np.floor(draws.uniform(f"digit {side}", (n,)) * CLASSES).astype(np.int64)
         neighbour = font * CLASSES + digit

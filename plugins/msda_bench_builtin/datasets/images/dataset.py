@@ -26,7 +26,6 @@ from msda_bench.api import (
     InputSpec,
     NewRowsReader,
     Row,
-    Rows,
     Size,
     Strength,
     Task,
@@ -35,7 +34,7 @@ from msda_bench.api import (
 from msda_bench_builtin.datasets.first_suite import Recipes, Settings, comparison, plain_methods
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import names_text, plain_name
-from msda_bench_builtin.datasets.images.new_images import ImagesReader
+from msda_bench_builtin.datasets.images.new_images import ImagesReader, decoded_rows
 from msda_bench_builtin.datasets.sizes import Imbalance
 
 if TYPE_CHECKING:
@@ -213,12 +212,8 @@ class Images(Dataset):
         if groups is not None:
             self._check_groups(domain, groups, official)
         options = self._options()
-        make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
         name = self._cache_name(domain, rows, options)
-        try:
-            x = files.rows(name, make)
-        except DataError as error:
-            raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
+        x = decoded_rows(files, name, rows, options, f"{self.name}: {domain}")
         return DomainData(x, labels, official if official.any() else None, name, groups), listing.odd
 
     def _cache_name(self, domain: str, rows: Sequence[Row], options: Mapping[str, Any]) -> str:
@@ -252,7 +247,7 @@ class Images(Dataset):
 
     def new_rows_reader(self, files: Files) -> NewRowsReader:
         """What reads images of any folder."""
-        return ImagesReader(classes=self.class_names(files), side=self.side, options=self._options())
+        return ImagesReader(classes=self.class_names(files), options=self._options())
 
     @property
     def has_groups(self) -> bool:

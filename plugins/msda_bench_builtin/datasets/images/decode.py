@@ -158,15 +158,24 @@ def decoder() -> str:
     return f"Pillow {PIL.__version__}, libjpeg {jpeg}, WebP {features.version('webp')}"
 
 
-def fingerprint() -> str:
-    """sha256 of a photograph's pixels from `decode`, which changes only with the libraries' results."""
+def photograph() -> bytes:
+    """The file of Grace Hopper's portrait in matplotlib, by the US Navy and in the public domain.
+
+    Raises:
+        DataError: this matplotlib does not contain it.
+    """
     import matplotlib as mpl
 
     path = Path(mpl.get_data_path(), "sample_data", "grace_hopper.jpg")
     try:
-        pixels, _ = decode(path.read_bytes(), 64, 72)
+        return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this photograph: {error}") from None
+
+
+def fingerprint() -> str:
+    """sha256 of a photograph's pixels from `decode`, which changes only with the libraries' results."""
+    pixels, _ = decode(photograph(), 64, 72)
     return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
 
 

@@ -135,7 +135,7 @@ class FolderImages(Images):
         return LAST_TWO
 
     def plain(self, names: Sequence[str]) -> list[str]:
-        """Names in a form in which equal meanings are equal texts."""
+        """Names in a form in which names with the same meaning are equal."""
         return [plain_name(name) for name in names]
 
     def listed(self, domain: str, files: Files) -> Listing:
@@ -165,7 +165,7 @@ class FolderImages(Images):
         return Listing(rows, odd)
 
     def class_names(self, files: Files) -> tuple[str, ...]:
-        """As most of their folders are called."""
+        """The names that most of their folders have."""
         path = files.path(self.files[0])
         _, classes = self._tree(placed(files_of(path).images, self.layout), self.domains)
         return tuple(classes)
@@ -284,7 +284,7 @@ class ImageFolder(FolderImages):
             raise ValueError(f"layout is {self.layout!r}; it must name DOMAIN and CLASS once, and SPLIT at most once")
 
     def plain(self, names: Sequence[str]) -> list[str]:
-        """As labels of tables are compared, and without case and the kind of separator."""
+        """Names compared as labels of tables are, but without case and the kind of separator."""
         return [same(name) for name in plain_texts(names, ())]
 
     def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:

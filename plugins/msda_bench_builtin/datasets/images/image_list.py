@@ -260,7 +260,7 @@ class ImageList(ListedImages):
 
     @property
     def has_groups(self) -> bool:
-        """As the suite says."""
+        """Whether `groups` is "column"."""
         return self.groups == "column"
 
     @property

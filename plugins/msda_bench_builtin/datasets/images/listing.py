@@ -54,6 +54,10 @@ class Listed(NamedTuple):
     images: tuple[Row, ...]
     others: Counter[str]
 
+    def endings(self) -> list[str]:
+        """How many others there are, such as `3 .txt`."""
+        return [f"{count} {ending}" for ending, count in sorted(self.others.items())]
+
 
 @lru_cache(maxsize=4096)
 def plain_name(name: str) -> str:
@@ -122,17 +126,18 @@ def _sorted(rows: Iterable[Row]) -> Listed:
         if any(part.startswith(".") and part != "." for part in row.name.split("/")):
             continue
         ending = PurePosixPath(row.name).suffix.lower()
-        if ending in SUFFIXES or _STARTS.match(_start(row)):
+        if ending in SUFFIXES or _STARTS.match(content_of(row, 16)):
             images.append(row)
         else:
             others[ending or "without an ending"] += 1
     return Listed(tuple(sorted(images, key=lambda row: row.name)), others)
 
 
-def _start(row: Row) -> bytes:
+def content_of(row: Row, most: int) -> bytes:
+    """The first bytes of a file, or of a member of an archive."""
     with Path(row.path).open("rb") as stream:
         stream.seek(row.offset)
-        return stream.read(min(row.size, 16))
+        return stream.read(min(row.size, most))
 
 
 def _folder_rows(folder: Path) -> Iterator[Row]:

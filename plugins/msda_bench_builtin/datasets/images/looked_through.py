@@ -294,7 +294,7 @@ def _how_much(files: Listed, read: Collection[Row]) -> str:
     """`read 20 of 26 files`, and what was not."""
     names = {row.name for row in read}
     elsewhere = [row.name for row in files.images if row.name not in names]
-    left = [f"{count} {ending}" for ending, count in sorted(files.others.items())]
+    left = files.endings()
     if elsewhere:
         left.append(f"{len(elsewhere)} images in other folders, such as {elsewhere[0]}")
     line = f"read {len(names)} of {len(files.images) + files.others.total()} files"

@@ -7,13 +7,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, Row
 from msda_bench_builtin.datasets.images.decode import LARGEST, decode, deep_range
+from msda_bench_builtin.datasets.images.listing import content_of
 
 PATTERN = r"^(.+?)[ _.-]*(?:frame|img|image|slice|view|f|z|t)?[ _.-]*\d+\.\w+$"
 """What the paths of frames of one sequence have in common: all before their last number."""
@@ -100,7 +101,7 @@ def _seen(rows: Iterable[Row]) -> Iterator[Array]:
     """Images as a few numbers; unreadable ones are skipped, since `headers` reports them."""
     for row in rows:
         try:
-            yield decode(_content(row), _SIDE, None)[0].astype(float)
+            yield decode(content_of(row, LARGEST), _SIDE, None)[0].astype(float)
         except (DataError, OSError):
             continue
 
@@ -115,7 +116,7 @@ def deep_line(rows: Sequence[Row]) -> str | None:
     some = draw.sample(list(rows), min(len(rows), _MOST_DEEP))
     ranges = []
     for row in some:
-        values = deep_range(_content(row))
+        values = deep_range(content_of(row, LARGEST))
         if values is not None:
             ranges.append(values)
     if not ranges:
@@ -127,9 +128,3 @@ def deep_line(rows: Sequence[Row]) -> str | None:
     what = f"{len(ranges)} of {len(some)} images looked at have 16 bits a pixel, but values of {least} to {most}"
     kept = f"of which the upper 8 bits, {least >> 8} to {most >> 8}, are kept and look dark"
     return f"16 bits: {what}, {kept}; scale the images to 0 .. 255 and save them with 8 bits"
-
-
-def _content(row: Row) -> bytes:
-    with Path(row.path).open("rb") as stream:
-        stream.seek(row.offset)
-        return stream.read(min(row.size, LARGEST))

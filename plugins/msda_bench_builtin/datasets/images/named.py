@@ -92,7 +92,7 @@ class OfficeCaltech10(FolderImages):
     classes = 10
 
     def plain(self, names: Sequence[str]) -> list[str]:
-        """As for all copies; a public one calls its domain `caltech10`."""
+        """Plain names, as for all copies; a public one calls its domain `caltech10`."""
         return ["caltech" if name == "caltech10" else name for name in super().plain(names)]
 
 
