@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from msda_bench.api import AddedLater, Aggregate, Aggregator, Count, Positive, component
+from msda_bench.api import AddedLater, Aggregate, Count, Positive, component
 from msda_bench.functional import sharpmax
+from msda_bench_builtin.aggregators.bounds import OfBounds
 
 
 @component
-class Sharpmax(Aggregator):
+class Sharpmax(OfBounds):
     """DARN: the weights that minimise the bound, alpha = sharpmax(-gamma g).
 
     The objective is min over alpha of U(alpha) = <g, alpha> + ||alpha||_2 / gamma with g = risks + mu gaps (Wen et al.
@@ -32,23 +33,18 @@ class Sharpmax(Aggregator):
     gamma: Positive = 1.0
     scale: Annotated[Literal["text", "code"], AddedLater()] = "text"
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The bound at its minimum over alpha."""
-        g = risks + mu * gaps
         # alpha minimises U, so by the envelope theorem dU/dg = alpha exactly: no gradient need pass through sharpmax.
         weights = sharpmax(-self.gamma * g.detach())
         objective = weights @ g + torch.linalg.vector_norm(weights) / self.gamma
-        return Aggregate(self.gamma * objective if self.scale == "code" else objective, weights, state)
+        if self.scale == "code":
+            objective = self.gamma * objective
+        return Aggregate(objective, weights, state)
 
 
 @component
-class Softmax(Aggregator):
+class Softmax(OfBounds):
     """Softmax weights: the bound regularised by their entropy; the best source counts most, and all count.
 
     The objective is min over alpha of <g, alpha> - H(alpha) / gamma = -log(sum_i exp(-gamma g_i)) / gamma with
@@ -62,16 +58,11 @@ class Softmax(Aggregator):
 
     gamma: Positive = 1.0
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """A smooth minimum of the bound terms."""
-        scaled = -self.gamma * (risks + mu * gaps)
-        return Aggregate(-torch.logsumexp(scaled, dim=-1) / self.gamma, torch.softmax(scaled.detach(), dim=-1), state)
+        scaled = -self.gamma * g
+        weights = torch.softmax(scaled.detach(), dim=-1)
+        return Aggregate(-torch.logsumexp(scaled, dim=-1) / self.gamma, weights, state)
 
 
 def sparsemax(z: Tensor) -> Tensor:
@@ -88,7 +79,7 @@ def sparsemax(z: Tensor) -> Tensor:
 
 
 @component
-class Sparsemax(Aggregator):
+class Sparsemax(OfBounds):
     """Sparsemax weights: the bound regularised by their squared norm; far worse sources get none.
 
     The objective is min over alpha on the simplex of <g, alpha> + ||alpha||_2^2 / (2 gamma) with g = risks + mu gaps;
@@ -101,22 +92,16 @@ class Sparsemax(Aggregator):
 
     gamma: Positive = 1.0
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The bound at its minimum over alpha."""
-        g = risks + mu * gaps
         # By the envelope theorem no gradient need pass through the projection.
         weights = sparsemax(-self.gamma * g.detach())
-        return Aggregate(weights @ g + weights.square().sum(-1) / (2 * self.gamma), weights, state)
+        norm = weights.square().sum(-1)
+        return Aggregate(weights @ g + norm / (2 * self.gamma), weights, state)
 
 
 @component
-class TopK(Aggregator):
+class TopK(OfBounds):
     """The mean of the `n` best sources.
 
     With g = risks + mu gaps it is min over alpha of <g, alpha> if no alpha_i exceeds 1 / n; for n = 1 only the best
@@ -128,15 +113,8 @@ class TopK(Aggregator):
 
     n: Count = 2
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The mean of the least bound terms; of all if there are fewer than `n`."""
-        g = risks + mu * gaps
         n = min(self.n, len(g))
         values = g.detach()
         last = values.sort().values[n - 1]

@@ -7,11 +7,12 @@ import math
 import torch
 from torch import Tensor
 
-from msda_bench.api import Aggregate, Aggregator, Positive, component
+from msda_bench.api import Aggregate, Positive, component
+from msda_bench_builtin.aggregators.bounds import OfBounds
 
 
 @component
-class GroupDro(Aggregator):
+class GroupDro(OfBounds):
     """GroupDRO: weights that grow exponentially with a source's bound term, kept from step to step.
 
     q_i <- q_i exp(eta g_i) / sum_j q_j exp(eta g_j) from equal weights, and the objective is <q, g> with q held fixed
@@ -34,15 +35,8 @@ class GroupDro(Aggregator):
         """The logarithms of equal weights."""
         return torch.full((len(sizes),), -math.log(len(sizes)))
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The bound terms by the weights after their update; the state is log q."""
-        g = risks + mu * gaps
         # An infinite term takes all weight, where inf - inf would make NaN of it.
         grown = (state + self.eta * g.detach()).clamp(max=torch.finfo(g.dtype).max)
         log_weights = torch.log_softmax(grown, dim=-1)

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Aggregate, Aggregator, Positive, component
+from msda_bench_builtin.aggregators.bounds import OfBounds
 
 
 @component
-class LogSumExp(Aggregator):
+class LogSumExp(OfBounds):
     """MDAN, soft: log-sum-exp of the bound terms; the worst source counts most.
 
     The objective is log(sum_i exp(gamma g_i)) / gamma with g = risks + mu gaps (Zhao et al. 2018, equation 5), whose
@@ -23,15 +24,9 @@ class LogSumExp(Aggregator):
 
     gamma: Positive = 10.0
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """A smooth maximum of the bound terms."""
-        scaled = self.gamma * (risks + mu * gaps)
+        scaled = self.gamma * g
         # An infinite risk takes all the weight; the softmax of infinity would be NaN.
         largest = torch.finfo(scaled.dtype).max
         weights = torch.softmax(scaled.detach().clamp(max=largest), dim=-1)

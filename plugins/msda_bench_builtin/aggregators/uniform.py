@@ -5,29 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from msda_bench.api import Aggregate, Aggregator, component
+from msda_bench.api import Aggregate, component
+from msda_bench_builtin.aggregators.bounds import OfBounds
 
 
 @component
-class Uniform(Aggregator):
+class Uniform(OfBounds):
     """Equal weights: the mean of the bound terms g = risks + mu gaps."""
 
     name = "uniform"
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The mean."""
-        weights = torch.full_like(risks, 1 / risks.shape[-1])
-        return Aggregate((risks + mu * gaps).mean(-1), weights, state)
+        return Aggregate(g.mean(-1), torch.full_like(g, 1 / g.shape[-1]), state)
 
 
 @component
-class Size(Aggregator):
+class Size(OfBounds):
     """Each source by its share of the training examples, alpha_i = m_i / sum m.
 
     With equal sizes it is `uniform`. The weighted risk is then that of all sources' examples pooled, each with equal
@@ -40,12 +34,6 @@ class Size(Aggregator):
         """The shares."""
         return sizes / sizes.sum()
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The mean by the shares, which are the state."""
-        return Aggregate(state @ (risks + mu * gaps), state, state)
+        return Aggregate(state @ g, state, state)

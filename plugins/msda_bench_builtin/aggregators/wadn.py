@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from msda_bench.api import Aggregate, Aggregator, Positive, component
+from msda_bench.api import Aggregate, Positive, component
+from msda_bench_builtin.aggregators.bounds import OfBounds
 
 
 def sized_sharpmax(z: Tensor, sizes: Tensor) -> Tensor:
@@ -26,19 +27,23 @@ def sized_sharpmax(z: Tensor, sizes: Tensor) -> Tensor:
     order = shifted.argsort(dim=-1, descending=True)
     ordered = shifted.gather(-1, order)
     ranked = scale.gather(-1, order)
-    s0, s1, s2 = (part.cumsum(-1) for part in (ranked, ranked * ordered, ranked * ordered.square()))
+    s0 = ranked.cumsum(-1)
+    s1 = (ranked * ordered).cumsum(-1)
+    s2 = (ranked * ordered.square()).cumsum(-1)
     # The support grows in this order while the sum over the scores above each one's own height stays below 1.
     inside = s2 - 2 * ordered * s1 + ordered.square() * s0 < 1
     chosen = inside.sum(-1, keepdim=True).clamp(min=1) - 1
     mean = s1 / s0
-    nu = mean - ((1 - (s2 - s0 * mean.square())).clamp(min=0) / s0).sqrt()
-    above = (shifted - nu.gather(-1, chosen)).clamp(min=0).masked_fill(shifted < ordered.gather(-1, chosen), 0)
-    weights = scale * above
+    spread = s2 - s0 * mean.square()
+    nu = mean - ((1 - spread).clamp(min=0) / s0).sqrt()
+    above = (shifted - nu.gather(-1, chosen)).clamp(min=0)
+    outside = shifted < ordered.gather(-1, chosen)
+    weights = scale * above.masked_fill(outside, 0)
     return (weights / weights.sum(-1, keepdim=True)).to(z.dtype)
 
 
 @component
-class Wadn(Aggregator):
+class Wadn(OfBounds):
     """WADN's weights: as DARN's, but a source with more examples may get more weight.
 
     The objective is min over alpha on the simplex of <g, alpha> + sqrt(sum_i alpha_i^2 / beta_i) / gamma with
@@ -59,15 +64,8 @@ class Wadn(Aggregator):
         """The sizes by their mean."""
         return sizes / sizes.mean()
 
-    def __call__(
-        self,
-        risks: Tensor,
-        gaps: Tensor,
-        mu: float | Tensor,
-        state: Tensor,
-    ) -> Aggregate:
+    def of(self, g: Tensor, state: Tensor) -> Aggregate:
         """The bound at its minimum over alpha; the state is beta."""
-        g = risks + mu * gaps
         # By the envelope theorem no gradient need pass through the weights.
         weights = sized_sharpmax(-self.gamma * g.detach(), state)
         norm = torch.linalg.vector_norm(weights / state.sqrt())

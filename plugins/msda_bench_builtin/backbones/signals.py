@@ -70,15 +70,15 @@ class ConvNet1d(Backbone):
             remedy = "convnet takes images, mlp any shape" if len(input.shape) > len(_SIGNAL) else "mlp takes any shape"
             raise PluginError(f"{what}; {remedy}")
         masked = input.mask > 0
-        later = len(self.channels) - 1
-        strides = [self.stride] + [1] * later
-        kernels = [max(self.kernel, 2 * self.stride)] + [self.kernel] * later
-        widths = pairwise([input.shape[0], *self.channels])
         layers: list[nn.Module] = [_WithKnown(input.mask)] if masked else []
         bias = self.norm not in {"batch", "domain"}  # they would subtract it
-        for (narrow, wide), kernel, stride in zip(widths, kernels, strides, strict=True):
+        kernel = max(self.kernel, 2 * self.stride)
+        stride = self.stride
+        for narrow, wide in pairwise([input.shape[0], *self.channels]):
             convolution = nn.Conv1d(narrow, wide, kernel, stride, bias=bias)
             layers.append(_Block(convolution, self.norm, masked=masked))
+            kernel = self.kernel
+            stride = 1
         layers.append(_MeanOverTime(masked=masked))
         width = self.channels[-1]
         if self.bottleneck is not None:
@@ -116,16 +116,9 @@ class _Block(nn.Module):
             return functional.relu(moved if self.norm is None else self.norm(moved))
         moved = self.convolution(functional.pad(x[:, :-1], self.around))
         stride = self.convolution.stride[0]
-        known = (
-            x[:, -1:]
-            if stride == 1
-            else functional.max_pool1d(
-                x[:, -1:],
-                stride,
-                stride,
-                ceil_mode=True,
-            )
-        )
+        known = x[:, -1:]
+        if stride > 1:
+            known = functional.max_pool1d(known, stride, stride, ceil_mode=True)
         if self.norm is not None:
             moved = self.norm(torch.cat([moved, known], dim=1))
         return torch.cat([functional.relu(moved) * known, known], dim=1)

@@ -139,17 +139,12 @@ class ConvNet(Backbone):
         if min(height, width) < 1:
             needed = _smallest(len(self.channels))
             raise PluginError(f"backbone convnet needs images of at least {needed}x{needed}, not {input.shape[1:]}")
-        blocks = [
-            layer
-            for narrow, wide in pairwise([input.shape[0], *self.channels])
-            for layer in (
-                nn.Conv2d(narrow, wide, 3),
-                *norm_layers(self.norm, wide, images=True),
-                nn.ReLU(),
-                nn.MaxPool2d(2, ceil_mode=True),
-            )
-        ]
-        feature_dim = self.channels[-1] * height * width if self.channels else input.shape[0] * height * width
+        channels = [input.shape[0], *self.channels]
+        blocks: list[nn.Module] = []
+        for narrow, wide in pairwise(channels):
+            norm = norm_layers(self.norm, wide, images=True)
+            blocks += [nn.Conv2d(narrow, wide, 3), *norm, nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True)]
+        feature_dim = channels[-1] * height * width
         blocks.append(nn.Flatten())
         if self.bottleneck is not None:
             blocks += [nn.Linear(feature_dim, self.bottleneck), *norm_layers(self.norm, self.bottleneck)]
@@ -158,11 +153,9 @@ class ConvNet(Backbone):
 
     def _predictor(self, feature_dim: int, task: Task) -> nn.Module:
         widths = [feature_dim, *self.hidden]
-        layers = [
-            layer
-            for narrow, wide in pairwise(widths)
-            for layer in (nn.Linear(narrow, wide), *norm_layers(self.norm, wide), nn.ReLU())
-        ]
+        layers: list[nn.Module] = []
+        for narrow, wide in pairwise(widths):
+            layers += [nn.Linear(narrow, wide), *norm_layers(self.norm, wide), nn.ReLU()]
         return nn.Sequential(*layers, last_layer(widths[-1], task.outputs, weight_norm=self.weight_norm))
 
 

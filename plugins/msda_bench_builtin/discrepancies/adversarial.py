@@ -31,17 +31,15 @@ class _StackedLinear(nn.Module):
         return torch.baddbmm(self.bias, x, self.weight)
 
 
-def critics(
-    k: int,
-    inputs: int,
-    hidden: tuple[int, ...],
-    dropout: float = 0.0,
-) -> nn.Sequential:
+def critics(k: int, inputs: int, hidden: tuple[int, ...], dropout: float = 0.0) -> nn.Sequential:
     """Critics side by side, with ReLU and dropout between layers: (k, n, inputs) to logits (k, n, 1)."""
     layers: list[nn.Module] = []
-    for narrow, wide in pairwise([inputs, *hidden]):
-        layers += [_StackedLinear(k, narrow, wide), nn.ReLU(), *([Dropout(dropout)] if dropout else [])]
-    return nn.Sequential(*layers, _StackedLinear(k, hidden[-1] if hidden else inputs, 1))
+    widths = [inputs, *hidden]
+    for narrow, wide in pairwise(widths):
+        layers += [_StackedLinear(k, narrow, wide), nn.ReLU()]
+        if dropout:
+            layers.append(Dropout(dropout))
+    return nn.Sequential(*layers, _StackedLinear(k, widths[-1], 1))
 
 
 Sign = Literal["text", "code"]
@@ -115,7 +113,8 @@ class _WassersteinCritics(StepKey):
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         targets = target.expand(len(source), *target.shape)
         size = source.shape[1]
-        values = self.critics(reverse_gradient(torch.cat([source, targets], dim=1))).squeeze(-1)
+        both = torch.cat([source, targets], dim=1)
+        values = self.critics(reverse_gradient(both)).squeeze(-1)
         distance = values[:, :size].mean(1) - values[:, size:].mean(1)
         penalty = self.penalty * self._gradient_penalty(source.detach(), targets.detach())
         # With another reversal, critics raise the distance that features lower. The penalty trains the critics and is

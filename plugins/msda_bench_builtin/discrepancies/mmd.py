@@ -9,7 +9,7 @@ from msda_bench.api import Count, Discrepancy, Positive, component
 
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
-    """Of points (..., m, d) and (..., n, d): (..., m, n), never negative."""
+    """The squared distances (..., m, n) between points (..., m, d) and (..., n, d), never negative."""
     # By |a|^2 + |b|^2 - 2 a.b, not cdist, whose gradient is undefined at distance 0.
     cross = a @ b.transpose(-1, -2)
     squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
@@ -31,13 +31,16 @@ class _MultiKernelMmd(nn.Module):
         n = both.shape[1]
         bandwidth = squares.detach().sum((1, 2)) / (n * n - n)
         # Of equal features the bandwidth is 0; one that is tiny would have a gradient that is not finite.
-        unit = squares / torch.where(bandwidth < _LEAST, 1, bandwidth).view(k, 1, 1)
+        widths = torch.where(bandwidth < _LEAST, 1, bandwidth)
+        unit = squares / widths.view(k, 1, 1)
         kernel = torch.exp(unit * self.exponents[0])
         for exponent in self.exponents[1:]:  # a stack and a mean would copy every kernel again
             kernel = kernel + torch.exp(unit * exponent)
         kernel = kernel / len(self.exponents)
-        within = kernel[:, :m, :m].mean((1, 2)) + kernel[:, m:, m:].mean((1, 2))
-        return within - 2 * kernel[:, :m, m:].mean((1, 2))
+        of_sources = kernel[:, :m, :m].mean((1, 2))
+        of_targets = kernel[:, m:, m:].mean((1, 2))
+        across = kernel[:, :m, m:].mean((1, 2))
+        return of_sources + of_targets - 2 * across
 
 
 @component

@@ -42,8 +42,10 @@ class _Moments(nn.Module):
         k = len(source)
         distances = moment_distances(torch.cat([source, target.unsqueeze(0)]), self.orders)
         to_target = distances[:k, k]
+        if self.pairs == "target":
+            return to_target
         between = distances[:k, :k].sum(1)
-        return to_target + between / max(1, k - 1) if self.pairs == "all" else to_target
+        return to_target + between / max(1, k - 1)
 
 
 @component
@@ -77,7 +79,7 @@ class _Coral(nn.Module):
 
 
 def _covariance(x: Tensor) -> Tensor:
-    """Of rows (..., n, d), divided by n - 1: (..., d, d)."""
+    """The covariance (..., d, d) of rows (..., n, d), divided by n - 1."""
     centred = x - x.mean(-2, keepdim=True)
     return centred.transpose(-1, -2) @ centred / max(1, x.shape[-2] - 1)
 

@@ -41,7 +41,10 @@ class _Sinkhorn(nn.Module):
         u = fixed.new_zeros(fixed.shape[:2])
         v = fixed.new_zeros(fixed.shape[0], fixed.shape[2])
         for _ in range(self.iterations):
-            u, v = (u + _soft_min(fixed, v)) / 2, (v + _soft_min(fixed.mT, u)) / 2
+            of_sources = _soft_min(fixed, v)
+            of_targets = _soft_min(fixed.mT, u)
+            u = (u + of_sources) / 2
+            v = (v + of_targets) / 2
         # At their optimum the potentials have no first-order effect, so the gradient with respect to the costs is the
         # plan. Each of the two terms has it, so take half of both.
         total = _soft_min(cost, v).mean(1) + _soft_min(cost.mT, u).mean(1)
@@ -89,7 +92,8 @@ class _Sliced(StepKey):
         self.order = order
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        directions = nn.functional.normalize(normal(self.key, self.shape).to(source.dtype), dim=-1)
+        drawn = normal(self.key, self.shape).to(source.dtype)
+        directions = nn.functional.normalize(drawn, dim=-1)
         # In one dimension the optimal transport keeps the order: the j-th smallest goes to the j-th smallest.
         ours = (source @ directions.T).sort(dim=1).values
         theirs = (target @ directions.T).sort(dim=0).values

@@ -92,7 +92,7 @@ class Auc(Metric):
         # By log-probabilities, since probabilities of confident outputs would all round to 1.
         scores = tested.outputs.double().log_softmax(-1).numpy()
         labels = tested.labels.numpy()
-        areas = [_area(scores[:, counts], labels == counts) for counts in np.unique(labels)]
+        areas = [_area(scores[:, number], labels == number) for number in np.unique(labels)]
         return float(np.mean(areas)) if len(areas) > 1 else math.nan
 
 
@@ -101,4 +101,7 @@ def _area(scores: np.ndarray, mine: np.ndarray) -> float:
 
     n = int(mine.sum())
     others = int((~mine).sum())
-    return float((rankdata(scores)[mine].sum() - n * (n + 1) / 2) / (n * others)) if others else math.nan
+    if not others:
+        return math.nan
+    ranks = rankdata(scores)[mine].sum()
+    return float((ranks - n * (n + 1) / 2) / (n * others))

@@ -78,30 +78,20 @@ def log_ratio(sources: Sequence[Array], target: Array, ridge: float) -> tuple[Ar
     from scipy.special import expit
 
     x = np.concatenate([*sources, target])
-    source_rows = len(x) - len(target)
     columns = np.ascontiguousarray(x.T)
-    side = np.where(np.arange(len(x)) < source_rows, -1.0, 1.0)
+    side = np.ones(len(x))
+    side[: -len(target)] = -1
     shares = np.concatenate([_shares(sources), np.full(len(target), 1 / len(target))]) / 2
 
     def loss(parameters: Array) -> tuple[float, Array]:
         w = parameters[:-1]
-        margins = side * (_product(x, parameters[:-1]) + parameters[-1])
+        margins = side * (_product(x, w) + parameters[-1])
         slope = -shares * side * expit(-margins)
         value = (shares * np.logaddexp(0, -margins)).sum() + ridge / 2 * (w * w).sum()
         return float(value), np.append(_product(columns, slope) + ridge * w, slope.sum())
 
-    options = {
-        "maxiter": 200,
-        "gtol": 1e-8,
-        "ftol": 1e-12,
-    }
-    fitted = minimize(
-        loss,
-        np.zeros(x.shape[1] + 1),
-        jac=True,
-        method="L-BFGS-B",
-        options=options,
-    )
+    options = {"maxiter": 200, "gtol": 1e-8, "ftol": 1e-12}
+    fitted = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options=options)
     return fitted.x[:-1], float(fitted.x[-1])
 
 
@@ -119,9 +109,8 @@ def _ratios(
         others = [features[1 - fold :: FOLDS][:most] for features in sources]
         target_others = target[1 - fold :: FOLDS][:examples]
         centre, scale = _standard([*others, target_others])
-        coefficients, intercept = log_ratio(
-            [(part - centre) / scale for part in others], (target_others - centre) / scale, ridge
-        )
+        scaled_others = [(part - centre) / scale for part in others]
+        coefficients, intercept = log_ratio(scaled_others, (target_others - centre) / scale, ridge)
         for of_source, features in zip(ratios, sources, strict=True):
             scaled = (features[fold::FOLDS] - centre) / scale
             of_source[fold::FOLDS] = np.exp(_product(scaled, coefficients) + intercept)

@@ -49,7 +49,8 @@ class Infomax(_OfTarget):
     def score(self, view: ValidationView) -> float:
         """H(mean p) - mean H(p), in [0, log C]."""
         p = probabilities(view.target_outputs)
-        return float(torch.special.entr(p.mean(0)).sum() - torch.special.entr(p).sum(-1).mean())
+        of_mean = torch.special.entr(p.mean(0)).sum()
+        return float(of_mean - torch.special.entr(p).sum(-1).mean())
 
 
 @component
@@ -99,7 +100,10 @@ class Mano(_OfTarget):
         """The norm, as a share of that of a matrix of ones, in (0, 1)."""
         z = view.target_outputs.detach().double().cpu()
         log_softmax = z.log_softmax(-1)
-        positive = log_softmax.exp() if float(-log_softmax.mean()) > self.threshold else 1 + z + z.square() / 2
+        if float(-log_softmax.mean()) > self.threshold:
+            positive = log_softmax.exp()
+        else:
+            positive = 1 + z + z.square() / 2
         normalised = positive / positive.sum(-1, keepdim=True)
         return float(normalised.pow(self.order).mean().pow(1 / self.order))
 
@@ -145,13 +149,13 @@ class Mixval(_OfTarget):
             following[of_class] = of_class.roll(-1)
         within = following != rows
         between = predicted != predicted.flip(0)
-        kinds = [(rows[within], following[within]), (rows[between], rows.flip(0)[between])]
-        kept = [
-            (view.mix(first, second, self.share).argmax(-1) == predicted[first]).double().mean()
-            for first, second in kinds
-            if len(first)
-        ]
-        return float(torch.stack(kept).mean())
+        pairs = [(rows[within], following[within]), (rows[between], rows.flip(0)[between])]
+        accuracies = []
+        for first, second in pairs:
+            if len(first):
+                mixed = view.mix(first, second, self.share).argmax(-1)
+                accuracies.append((mixed == predicted[first]).double().mean())
+        return float(torch.stack(accuracies).mean())
 
 
 @component
