@@ -63,6 +63,11 @@ class Standardised(Published):
         return cast("Callable[[str, Inputs], Inputs]", learned)
 
 
+def digest(*parts: object) -> str:
+    """The sha256 of what JSON can hold."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
 def read_table(path: Path, columns: int) -> Array:
     """The numbers (n, columns) of a .npy file.
 

@@ -13,6 +13,12 @@ def examples_of(batch: Batch, source: int) -> Examples:
     return batch.x[source * size : (source + 1) * size]
 
 
+def losses_of_each(parts: Parts, outputs: Tensor, labels: Tensor) -> Tensor:
+    """The losses (c, n) of c classifiers with outputs (c, n, classes) for the same labels (n,)."""
+    losses = parts.loss(outputs.flatten(0, 1), labels.repeat(len(outputs)))
+    return losses.view(len(outputs), -1)
+
+
 def source_risks(parts: Parts, outputs: Tensor, batch: Batch) -> Tensor:
     """The mean loss (k,) on each source's examples, whose outputs are the first rows."""
     k, size = batch.y.shape

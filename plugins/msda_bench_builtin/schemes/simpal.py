@@ -22,6 +22,7 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
+from msda_bench_builtin.schemes.batches import losses_of_each
 from msda_bench_builtin.schemes.ensemble import Each, mean_answer
 
 _SOURCES = Phase("sources", ("features", "critic"))
@@ -92,17 +93,17 @@ class Simpal(Scheme):
         k, size = batch.y.shape
         features = parts.features(batch.x)
         outputs = parts.critic(features)
-        classifiers = len(outputs)
-        losses = parts.loss(outputs[:, : k * size].flatten(0, 1), batch.y.reshape(-1).repeat(classifiers))
-        risks = losses.view(classifiers, k, size).mean((0, 2))
+        losses = losses_of_each(parts, outputs[:, : k * size], batch.y.reshape(-1))
+        risks = losses.view(-1, k, size).mean((0, 2))
         objective = risks.mean()
         gaps = torch.zeros_like(risks)
         if "agreed" in batch.carried:
-            agreed, labels = (batch.carried[name][batch.target_rows] for name in ("agreed", "labels"))
+            agreed = batch.carried["agreed"][batch.target_rows]
+            labels = batch.carried["labels"][batch.target_rows]
             gaps = gaps + (1 - agreed.mean())
         if phase.name == _TARGET.name:
-            losses = parts.loss(outputs[:, k * size :].flatten(0, 1), labels.repeat(classifiers))
-            objective = (losses.view(classifiers, -1).mean(0) * agreed).sum() / agreed.sum().clamp(min=1)
+            losses = losses_of_each(parts, outputs[:, k * size :], labels).mean(0)
+            objective = (losses * agreed).sum() / agreed.sum().clamp(min=1)
         return Step(objective, risks, gaps)
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:

@@ -196,7 +196,7 @@ class Wbt(Transported):
         with np.errstate(all="ignore"), warnings.catch_warnings():  # of a small `reg`, which `missed` shows
             warnings.simplefilter("ignore")
             plan = ot.sinkhorn(*weights, cost / (cost.max() or 1.0), self.reg, warn=False)
-        missed = max(abs(plan.sum(side) - of).sum() for side, of in zip((1, 0), weights, strict=True))
+        missed = max(abs(plan.sum(1) - weights[0]).sum(), abs(plan.sum(0) - weights[1]).sum())
         if not missed <= _MISSED:
             what = f"finds no plan to the target at reg {self.reg:g}, {100 * missed:.0f} % of which lies wrong"
             raise PluginError(f"scheme 'wbt' {what}; set a larger `reg`")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
@@ -25,6 +23,7 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.datasets.digits.origins import Copies, Origin, origins
 from msda_bench_builtin.datasets.digits.readers import CLASSES, SIDE
+from msda_bench_builtin.datasets.features import digest
 
 Domain = Literal["mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made"]
 
@@ -109,7 +108,7 @@ class Digits(Dataset):
     def fingerprint(self) -> str:
         """Changes with the files, the parameters, and the ingredients of generated images."""
         made = [self._origin(domain).ingredients() for domain in self.domains]
-        return hashlib.sha256(json.dumps([super().fingerprint(), made]).encode()).hexdigest()
+        return digest(super().fingerprint(), made)
 
     def _origin(self, domain: str) -> Origin:
         return origins(self.copies, (self.made_train, self.made_test))[domain]

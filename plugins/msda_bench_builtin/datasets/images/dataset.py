@@ -31,6 +31,7 @@ from msda_bench.api import (
     Task,
     component,
 )
+from msda_bench_builtin.datasets.features import digest
 from msda_bench_builtin.datasets.first_suite import Recipes, Settings, comparison, plain_methods
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import names_text, plain_name
@@ -339,7 +340,7 @@ class Images(Dataset):
 
     def fingerprint(self) -> str:
         """Changes with the folder, the parameters, and the pixels that the libraries decode from a file."""
-        return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
+        return digest(super().fingerprint(), fingerprint())
 
 
 def first_suite(counts: Counts, imbalance: Imbalance | None = None) -> Settings:

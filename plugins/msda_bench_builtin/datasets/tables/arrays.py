@@ -249,7 +249,8 @@ class Arrays(FromFile):
         for role, name in (("label", "labels"), ("group", "groups")):
             if role in given:
                 given[name] = given.pop(role)
-        named = {*given.values(), *given.get("groups", "").split(","), given.get("test_rows", "").partition("=")[0]}
+        named = {*given.values(), *given.get("groups", "").split(",")}
+        named.add(given.get("test_rows", "").partition("=")[0])
         given["inputs"] = self._found_inputs(path, named)
         return identify_file(self, path, options, given)
 

@@ -44,13 +44,16 @@ def date_in(column: Column) -> str | None:
     if _calendar(numbers):
         return column.texts[0]
     first, last = _SECONDS
-    since = any(bool(((numbers >= first * unit) & (numbers <= last * unit)).all()) for unit in _UNITS)
-    return column.texts[0] if since else None
+    for unit in _UNITS:
+        if ((numbers >= first * unit) & (numbers <= last * unit)).all():
+            return column.texts[0]
+    return None
 
 
 def _calendar(numbers: Array) -> bool:
     """Whether all are days as eight digits, such as 20240131."""
     if (numbers % 1).any() or numbers.min() < 18000101 or numbers.max() > 21991231:  # noqa: PLR2004
         return False
-    month, day = numbers // 100 % 100, numbers % 100
-    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())  # noqa: PLR2004
+    month = numbers // 100 % 100
+    day = numbers % 100
+    return bool(np.isin(month, range(1, 13)).all() and np.isin(day, range(1, 32)).all())

@@ -240,7 +240,8 @@ def unusual(values: Array, usual: Usual) -> str | None:
     median = float(np.median(values))
     if len(values) >= FEW:
         first, third = np.quantile(values, [0.25, 0.75])
-        medians, spreads = np.append(usual.middle, median), np.append(usual.third - usual.first, third - first)
+        medians = np.append(usual.middle, median)
+        spreads = np.append(usual.third - usual.first, third - first)
         unit = other_unit(medians, spreads)
         if unit is not None and len(usual.middle) in unit.domains:
             others = names_text([f"{of:.3g}" for of in usual.middle if np.isfinite(of)], 8)

@@ -178,7 +178,8 @@ class Parts:
             if not test[rows].any():
                 continue
             here = np.unique(self.y[rows])
-            for what, side in (("official test", rows[test[rows]]), ("training", rows[~test[rows]])):
+            sides = {"official test": rows[test[rows]], "training": rows[~test[rows]]}
+            for what, side in sides.items():
                 lacking = np.setdiff1d(here, self.y[side])
                 if len(lacking):
                     classes = names_text([self.classes[place] for place in lacking])
@@ -264,7 +265,8 @@ def _domains(
         raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({name})")
     if unlabelled == "target":
         rows = {text: mine if len(mine) else whole[text] for text, mine in rows.items()}
-    order = sorted((text for text in rows if len(rows[text])), key=lambda text: int(rows[text][0]))
+    first_rows = {text: int(mine[0]) for text, mine in rows.items() if len(mine)}
+    order = sorted(first_rows, key=first_rows.__getitem__)
     if len(order) < len(("source", "target")):
         raise DataError(f"{path}: has one domain, {order[0]!r}; adaptation needs two or more ({name})")
     rows = {text: rows[text] for text in order}
@@ -331,7 +333,8 @@ def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) 
     order = sorted(used, key=lambda place: (numbers[place] if by_number else 0, label.texts[place]))
     places = np.full(len(label.texts) + 1, -1, np.int64)
     places[order] = np.arange(len(order))
-    return places[label.codes], Task("classification", len(order)), tuple(label.texts[place] for place in order)
+    classes = tuple(label.texts[place] for place in order)
+    return places[label.codes], Task("classification", len(classes)), classes
 
 
 def _numbers(roles: Roles, label: Column, used: Array) -> Array:
@@ -357,14 +360,15 @@ def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array
     used = used[used >= 0]
     if not parts.task.has_classes:
         outputs = np.append(column.numbers, np.nan)[:, None]
-        wrong, what = used[~np.isfinite(outputs[used, 0])], "which is no finite number"
+        wrong = used[~np.isfinite(column.numbers[used])]
+        what = "which is no finite number"
     else:
-        texts = plain_texts([*classes, *column.texts], ())
-        names, given = texts[: len(classes)], texts[len(classes) :]
+        texts = np.array(plain_texts([*classes, *column.texts], ()), object)
+        names, given = np.split(texts, [len(classes)])
         outputs = np.full((len(given) + 1, len(classes)), np.nan, np.float32)
-        for place, text in enumerate(given):
-            outputs[place] = [text == name for name in names]
-        wrong, what = used[~outputs[used].any(1)], f"which is none of the classes {names_text(classes, 20)}"
+        outputs[:-1] = given[:, None] == names
+        wrong = used[~outputs[used].any(1)]
+        what = f"which is none of the classes {names_text(classes, 20)}"
     if len(wrong):
         raise DataError(f"{path}: {part} holds {column.texts[int(wrong[0])]!r}, {what}; correct it, or leave it empty")
     return outputs[column.codes]
@@ -378,9 +382,9 @@ def _groups(roles: Roles, rows: Mapping[str, Array]) -> tuple[Array | None, bool
     kinds = {name: np.unique(group.codes[mine]) for name, mine in rows.items()}
     for name, mine in kinds.items():
         if mine[0] < 0:
-            row = int(rows[name][int(np.argmax(group.codes[rows[name]] < 0))]) + 1
+            lacking = rows[name][group.codes[rows[name]] < 0]
             remedy = "give each row a group, even its own"
-            raise DataError(f"{path}: row {row} has no {what}{roles.hint(roles.group)}; {remedy}")
+            raise DataError(f"{path}: row {int(lacking[0]) + 1} has no {what}{roles.hint(roles.group)}; {remedy}")
         if len(mine) == 1:
             one = f"all rows of domain {name!r} are of one group, {group.texts[int(mine[0])]!r}"
             raise DataError(f"{path}: {one}, so they cannot be split; name another {what}")

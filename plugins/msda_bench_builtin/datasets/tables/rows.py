@@ -218,9 +218,9 @@ class FromFile(Dataset):
         if domain not in read.rows:
             raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")
         rows = read.rows[domain]
-        # Rows that lie together are no copy.
-        mine = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
-        x = read.x[mine].astype(read.dtype, copy=False)
+        first, last = rows[0], rows[-1]
+        lie_together = last - first == len(rows) - 1  # then they need no copy
+        x = read.x[slice(first, last + 1) if lie_together else rows].astype(read.dtype, copy=False)
         test, groups, texts, predictions = (
             None if values is None else values[rows]
             for values in (read.test, read.groups, read.texts, read.predictions)

@@ -70,7 +70,8 @@ def _roughness(x: Array, axis: int) -> float:
 def _mean(x: Array, axis: int | tuple[int, ...]) -> Array:
     """The mean over known numbers along axes, which stay with size 1; 0 where none is known."""
     known = np.isfinite(x)
-    mean: Array = np.where(known, x, 0).sum(axis, keepdims=True) / np.maximum(known.sum(axis, keepdims=True), 1)
+    total = np.where(known, x, 0).sum(axis, keepdims=True)
+    mean: Array = total / np.maximum(known.sum(axis, keepdims=True), 1)
     return mean
 
 
@@ -106,8 +107,11 @@ def padded_axes(gaps: Array) -> list[int]:
 
 def _is_padding(gaps: Array) -> bool:
     """Whether gaps lie at the ends of the last axis alone, or at its beginnings."""
-    before, after = gaps[..., :-1], gaps[..., 1:]
-    return bool((before != after).any() and ((before <= after).all() or (before >= after).all()))
+    before = gaps[..., :-1]
+    after = gaps[..., 1:]
+    if (before == after).all():
+        return False
+    return bool((before <= after).all() or (before >= after).all())
 
 
 def fitted(
@@ -123,7 +127,8 @@ def fitted(
     number becomes the channel's mean, and as many channels more say which numbers are known.
     """
     if how == "none":
-        centres = _mean(np.concatenate([*sources.values()]).astype(np.float64), (0, 2))[0]
+        rows = np.concatenate([*sources.values()]).astype(np.float64)
+        centres = _mean(rows, (0, 2))[0]
     else:
         centres = np.zeros((1, 1))
     return partial(_features, _mover(train, sources, how), centres if gaps else None)

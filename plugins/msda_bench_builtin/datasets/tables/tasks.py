@@ -211,12 +211,15 @@ class Solubility(TableTask):
         """All molecules; see `TableTask`."""
         path = files.path(_SOLUBILITY)
         columns = delimited(path, path.read_text(encoding="utf-8"))
-        numbers, solubility = columns["ID"], columns["Solubility"]
-        letters = list(self.domains)
-        places = np.array([letters.index(text[0]) if text[0] in letters else -1 for text in numbers.texts])
-        values = solubility.numbers[solubility.codes]
-        classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
-        labels = classes if self.mode == "classification" else values.astype(np.float32)
+        numbers = columns["ID"]
+        solubility = columns["Solubility"]
+        place_of = {letter: place for place, letter in enumerate(self.domains)}
+        places = np.array([place_of.get(text[0], -1) for text in numbers.texts])
+        values = solubility.values
+        if self.mode == "classification":
+            labels = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
+        else:
+            labels = values.astype(np.float32)
         keys = columns["InChIKey"]
         skeletons = np.array([text[:_SKELETON] for text in keys.texts])
         inputs = {name: columns[name] for name in _DESCRIPTORS}
