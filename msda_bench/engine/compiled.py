@@ -24,16 +24,16 @@ class CompiledBag:
     sums each word's share and updates its row in one go. So between backward and step `weight.grad` is None.
     """
 
-    def __init__(self, layer: BagLinear, lr: float, rho: float, eps: float) -> None:
+    def __init__(self, layer: BagLinear, params: Mapping[str, Any]) -> None:
         weight = layer.weight.detach()
-        number = weight.numpy().dtype.type
-        self._settings = number(lr), number(rho), number(1 - rho), number(eps)
         squares = torch.zeros_like(weight)
         deltas = torch.zeros_like(weight)
         last = torch.zeros(len(weight), dtype=torch.int64)
         self._state = weight.numpy(), squares.numpy(), deltas.numpy(), last.numpy()
+        self._params = params
         self._steps = 0
         self._pending: list[tuple[SparseRows, Tensor]] = []
+        self.set_lr(params["lr"])
         layer.product = self._product
 
     def _product(self, x: SparseRows, weight: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ class CompiledBag:
 
     def set_lr(self, lr: float) -> None:
         """The learning rate of the steps to come."""
-        self._settings = type(self._settings[0])(lr), *self._settings[1:]
+        self._settings = _adadelta_settings(self._state[0], lr, self._params)
 
     def step(self) -> None:
         """One update from the last backward pass; without one the gradient counts as zero."""
@@ -96,49 +96,18 @@ class _Product(torch.autograd.Function):
         return None, None, None
 
 
-class CompiledAdadelta:
-    """torch.optim.Adadelta to rounding, without its eleven passes over weights and state.
+def _numbers(like: Array, *settings: float) -> tuple[Any, ...]:
+    """Settings as numbers of an array's type."""
+    return tuple(map(like.dtype.type, settings))
 
-    `flat` must find a view of each parameter; one without a gradient is left alone.
-    """
 
-    def __init__(
-        self,
-        parameters: Sequence[Tensor],
-        lr: float,
-        rho: float,
-        eps: float,
-    ) -> None:
-        self._parameters = parameters
-        self._state = []
-        for parameter in parameters:
-            weights = flat(parameter.detach(), parameter).numpy()
-            squares = np.zeros_like(weights)
-            deltas = np.zeros_like(weights)
-            number = weights.dtype.type
-            settings = (number(lr), number(rho), number(1 - rho), number(eps))
-            self._state.append((weights, squares, deltas, settings))
-
-    def zero_grad(self) -> None:
-        """Forgets all gradients."""
-        for parameter in self._parameters:
-            parameter.grad = None
-
-    def set_lr(self, lr: float) -> None:
-        """The learning rate of the steps to come."""
-        for place, (weight, squares, deltas, settings) in enumerate(self._state):
-            self._state[place] = weight, squares, deltas, (type(settings[0])(lr), *settings[1:])
-
-    def step(self) -> None:
-        """One update from the gradients."""
-        for parameter, (weight, squares, deltas, settings) in zip(self._parameters, self._state, strict=True):
-            if parameter.grad is not None:
-                gradient = flat(parameter.grad, parameter).numpy()
-                kernels.adadelta(weight, gradient, squares, deltas, settings)
+def _adadelta_settings(like: Array, lr: float, params: Mapping[str, Any]) -> tuple[Any, ...]:
+    rho = params["rho"]
+    return _numbers(like, lr, rho, 1 - rho, params["eps"])
 
 
 class _Compiled:
-    """What compiled Adam and SGD share; both equal torch's to the last bit where there is a fused multiply-add.
+    """What the compiled optimisers of dense parameters share.
 
     `flat` must find a view of each parameter; one without a gradient is left alone.
 
@@ -153,7 +122,7 @@ class _Compiled:
         parameters: Sequence[Tensor],
         params: Mapping[str, Any],
         *,
-        decoupled: bool,
+        decoupled: bool = False,
     ) -> None:
         self._parameters = parameters
         self._params = params
@@ -189,11 +158,39 @@ class _Compiled:
                 yield place, flat(parameter.grad, parameter).numpy()
 
 
-class CompiledSgd(_Compiled):
-    """torch.optim.SGD with `foreach`, without what its passes over weights and state cost in Python."""
+class CompiledAdadelta(_Compiled):
+    """torch.optim.Adadelta to rounding, without its eleven passes over weights and state."""
 
     def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any]) -> None:
-        super().__init__(parameters, params, decoupled=False)
+        super().__init__(parameters, params)
+        self._squares = [np.zeros_like(weights) for weights in self._weights]
+        self._deltas = [np.zeros_like(weights) for weights in self._weights]
+        self.set_lr(params["lr"])
+
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        self._settings = [_adadelta_settings(weights, lr, self._params) for weights in self._weights]
+
+    def step(self) -> None:
+        """One update from the gradients."""
+        for place, gradient in self._gradients():
+            kernels.adadelta(
+                self._weights[place],
+                gradient,
+                self._squares[place],
+                self._deltas[place],
+                self._settings[place],
+            )
+
+
+class CompiledSgd(_Compiled):
+    """torch.optim.SGD with `foreach`, without what its passes over weights and state cost in Python.
+
+    It equals torch's to the last bit where there is a fused multiply-add; so does Adam below.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any]) -> None:
+        super().__init__(parameters, params)
         self._moments = [np.zeros_like(weights) for weights in self._weights]
 
     def step(self) -> None:
@@ -201,9 +198,8 @@ class CompiledSgd(_Compiled):
         params = self._params
         for place, gradient in self._gradients():
             weights = self._weights[place]
-            settings = (-self._lr, params["momentum"], params["weight_decay"])
-            numbers = tuple(map(weights.dtype.type, settings))
-            kernels.sgd(weights, self._moments[place], gradient, numbers, params["nesterov"])
+            settings = _numbers(weights, -self._lr, params["momentum"], params["weight_decay"])
+            kernels.sgd(weights, self._moments[place], gradient, settings, params["nesterov"])
 
 
 class CompiledAdam(_Compiled):
@@ -223,7 +219,7 @@ class CompiledAdam(_Compiled):
         second = params["beta2"]
         decay = 0.0 if decoupled else params["weight_decay"]
         settings = (1 - params["beta1"], second, 1 - second, decay)
-        self._settings = [tuple(map(weights.dtype.type, settings)) for weights in self._weights]
+        self._settings = [_numbers(weights, *settings) for weights in self._weights]
 
     def step(self) -> None:
         """One update from the gradients."""
@@ -254,13 +250,8 @@ class CompiledAdam(_Compiled):
         size = -(self._lr / (1 - params["beta1"] ** steps))
         correction = (1 - params["beta2"] ** steps) ** 0.5
         weights = self._weights[place]
-        settings = (kept, size, correction, params["eps"])
-        kernels.adam_update(
-            weights,
-            self._means[place],
-            root.numpy(),
-            tuple(map(weights.dtype.type, settings)),
-        )
+        settings = _numbers(weights, kept, size, correction, params["eps"])
+        kernels.adam_update(weights, self._means[place], root.numpy(), settings)
 
 
 def compiled_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,16 +22,11 @@ class FusedAdadelta:
     view of each; one without a gradient is left alone.
     """
 
-    def __init__(
-        self,
-        parameters: Sequence[Tensor],
-        lr: float,
-        rho: float,
-        eps: float,
-    ) -> None:
+    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any]) -> None:
+        rho = params["rho"]
         self._parameters = parameters
-        self._settings = (rho, 1 - rho, eps)
-        self._lr = torch.full((), lr, dtype=torch.float32, device=parameters[0].device)
+        self._settings = (rho, 1 - rho, params["eps"])
+        self._lr = torch.full((), params["lr"], dtype=torch.float32, device=parameters[0].device)
         self._state = []
         for parameter in parameters:
             weight = flat(parameter.detach(), parameter)

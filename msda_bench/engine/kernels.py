@@ -45,9 +45,9 @@ def bag_adadelta(
     rows: Any,
     values: Any,
     gradient: Any,
-    state: tuple[Any, Any, Any, Any],
+    state: Any,
     step: int,
-    settings: tuple[Any, Any, Any, Any],
+    settings: Any,
 ) -> None:
     """Lazy Adadelta of the words that occur, their gradient summed on the way.
 
@@ -90,7 +90,7 @@ def bag_adadelta(
 
 
 @_compile
-def adadelta(weight: Any, gradient: Any, squares: Any, deltas: Any, settings: tuple[Any, Any, Any, Any]) -> None:
+def adadelta(weight: Any, gradient: Any, squares: Any, deltas: Any, settings: Any) -> None:
     """Adadelta of flat arrays of one float type, changed in place except the gradient; settings as above."""
     lr, rho, rest, eps = settings
     for i in range(weight.shape[0]):
@@ -103,7 +103,7 @@ def adadelta(weight: Any, gradient: Any, squares: Any, deltas: Any, settings: tu
 
 
 @_compile_as_written
-def adam_moments(weight: Any, means: Any, squares: Any, gradient: Any, settings: tuple[Any, Any, Any, Any]) -> None:
+def adam_moments(weight: Any, means: Any, squares: Any, gradient: Any, settings: Any) -> None:
     """First half of Adam, of flat arrays of one float type: `means` and `squares` of the gradients, changed in place.
 
     It multiplies and adds as torch's loops do, to the last bit on processors that have a fused multiply-add.
@@ -123,7 +123,7 @@ def adam_moments(weight: Any, means: Any, squares: Any, gradient: Any, settings:
 
 
 @_compile_as_written
-def adam_update(weight: Any, means: Any, roots: Any, settings: tuple[Any, Any, Any, Any]) -> None:
+def adam_update(weight: Any, means: Any, roots: Any, settings: Any) -> None:
     """Second half of Adam: the weights' step, in place.
 
     Args:
@@ -139,7 +139,7 @@ def adam_update(weight: Any, means: Any, roots: Any, settings: tuple[Any, Any, A
 
 
 @_compile_as_written
-def sgd(weight: Any, moments: Any, gradient: Any, settings: tuple[Any, Any, Any], nesterov: Any) -> None:
+def sgd(weight: Any, moments: Any, gradient: Any, settings: Any, nesterov: Any) -> None:
     """SGD of flat arrays of one float type, with momentum; multiplied and added as torch's loops do, see above.
 
     Args:

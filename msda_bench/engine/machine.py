@@ -97,7 +97,7 @@ def fuses_for(device: torch.device) -> bool:
         fused = importlib.import_module("msda_bench.engine.fused")
         weight = torch.zeros(1, device=device)
         weight.grad = torch.ones_like(weight)
-        fused.FusedAdadelta([weight], 1.0, 0.9, 1e-6).step()
+        fused.FusedAdadelta([weight], {"lr": 1.0, "rho": 0.9, "eps": 1e-6}).step()
     except Exception:  # noqa: BLE001 - Triton and what it calls fail in many ways
         return False
     return True

@@ -114,7 +114,8 @@ class PhaseOptimizers:
         self._optimizers: list[tuple[frozenset[str], float, _Optimizer]] = []
         for (trained_in, factor), group in shared.items():
             lr = optimizer.params["lr"] * factor
-            for one in _optimizers(optimizer.name, optimizer.params | {"lr": lr}, group):
+            params = optimizer.params | {"lr": lr}
+            for one in _optimizers(optimizer.name, params, group):
                 self._optimizers.append((trained_in, lr, one))
 
     def scale(self, share: float) -> None:
@@ -195,7 +196,7 @@ def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]
     for bag in bags:
         from msda_bench.engine.compiled import CompiledBag
 
-        yield CompiledBag(bag, params["lr"], params["rho"], params["eps"])
+        yield CompiledBag(bag, params)
 
 
 def _in_one_pass(name: str, params: Mapping[str, Any], parameter: Tensor) -> bool:
@@ -212,13 +213,13 @@ def _one_pass(name: str, params: Mapping[str, Any], parameters: list[Tensor]) ->
     if parameters[0].is_cuda:
         from msda_bench.engine.fused import FusedAdadelta
 
-        return FusedAdadelta(parameters, params["lr"], params["rho"], params["eps"])
+        return FusedAdadelta(parameters, params)
     from msda_bench.engine.compiled import CompiledAdadelta, CompiledAdam, CompiledSgd
 
     if name == "sgd":
         return CompiledSgd(parameters, params)
     if name == "adadelta":
-        return CompiledAdadelta(parameters, params["lr"], params["rho"], params["eps"])
+        return CompiledAdadelta(parameters, params)
     return CompiledAdam(parameters, params, decoupled=name == "adamw")
 
 

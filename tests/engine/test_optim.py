@@ -112,7 +112,7 @@ def test_a_bag_updated_word_by_word_equals_torchs_adadelta(dtype, atol):
     bags = [BagLinear(60, 5).to(dtype) for _ in range(2)]
     bags[1].load_state_dict(bags[0].state_dict())
     settings = {"lr": 0.7, "rho": 0.95, "eps": 1e-5}
-    optimizers = CompiledBag(bags[0], *settings.values()), _dense("adadelta", settings, [bags[1].weight])
+    optimizers = CompiledBag(bags[0], settings), _dense("adadelta", settings, [bags[1].weight])
     for step in range(60):
         found = toy.bag(2, 60, step)
         words = SparseRows(found.columns, found.values.to(dtype), found.offsets, 60)

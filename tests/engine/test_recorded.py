@@ -105,7 +105,8 @@ def test_adadelta_in_one_pass_is_torchs(request, way):
         weights = [torch.randn(shape, generator=drawn) for shape in ((70, 33), (4, 3, 3, 3), (5,), ())]
         weights[1] = weights[1].to(memory_format=torch.channels_last)
         weights = [nn.Parameter(weight.to(device)) for weight in weights]
-        optimizer = cls(weights, 1.0, 0.9, 1e-6) if ours else torch.optim.Adadelta(weights, foreach=False)
+        settings = {"lr": 1.0, "rho": 0.9, "eps": 1e-6}
+        optimizer = cls(weights, settings) if ours else torch.optim.Adadelta(weights, foreach=False)
         for step in range(12):
             optimizer.zero_grad()
             if ours:
