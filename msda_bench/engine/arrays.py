@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -113,8 +113,8 @@ def train_arrays(
         program = Single(run, where)
         (trained,) = fit([run], program)
     if trained.diverged_in is not None:
-        what = f"training diverged: a risk, gap or weight was not finite in epoch {trained.diverged_in}"
-        raise ValueError(f"{what}; scale X, or choose a lower learning rate or mu")
+        remedy = "scale X, or choose a lower learning rate or mu"
+        raise ValueError(f"training diverged: {trained.divergence}; {remedy}")
     return model_of(run, program, trained, scales)
 
 
@@ -205,14 +205,11 @@ def _whole_numbers(params: Any) -> Iterator[int]:
     """All whole numbers in parameters, however deep."""
     if isinstance(params, int):
         yield params
-        return
-    parts: Iterable[Any] = ()
-    if isinstance(params, Mapping):
-        parts = params.values()
+    elif isinstance(params, Mapping):
+        yield from _whole_numbers([*params.values()])
     elif isinstance(params, list | tuple):
-        parts = params
-    for part in parts:
-        yield from _whole_numbers(part)
+        for part in params:
+            yield from _whole_numbers(part)
 
 
 def _check_batch(run: Run) -> None:
@@ -255,12 +252,7 @@ def settings(cell: RunSpec, device: torch.device) -> Iterator[None]:
 def _weights(run: Run, trained: TrainingResult) -> dict[str, float]:
     """The weight alpha of each source, or of each part of one; pooled ones share their group's by their sizes."""
     weights = dict.fromkeys((source for group in run.groups for source in group), 0.0)
-    for group, sizes, alpha in zip(
-        run.groups,
-        run.sizes,
-        trained.weights.tolist(),
-        strict=True,
-    ):
+    for group, sizes, alpha in zip(run.groups, run.sizes, trained.weights.tolist(), strict=True):
         for source, size in zip(group, sizes, strict=True):
             weights[source] += alpha * size / sum(sizes)
     return weights

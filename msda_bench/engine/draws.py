@@ -1,4 +1,4 @@
-"""All random draws of a run's training, an epoch at once, on the device; among them the examples of each batch."""
+"""All random draws of a run's training, such as the examples of each batch: an epoch at once, on the device."""
 
 from __future__ import annotations
 
@@ -49,20 +49,17 @@ class Sampler:
             in_order = torch.arange(self._index.shape[-1], device=self._rows.device)
             places = (in_order % self._size).expand(len(self._index), -1, -1)
         else:
-            # Filled, not copied: a copy from the host would make it wait.
-            keys = split_key(
-                self._keys,
-                torch.full(
-                    (),
-                    number,
-                    dtype=torch.int32,
-                    device=self._keys.device,
-                ),
-            )
+            keys = _split(self._keys, number)
             bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
             # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
             places = (bits * self._size) >> 32
         return self._rows[places + self._start], places
+
+
+def _split(key: Tensor, number: int) -> Tensor:
+    """An independent key (..., 2) for a number."""
+    # Filled, not copied: a copy from the host would make it wait.
+    return split_key(key, torch.full((), number, dtype=torch.int32, device=key.device))
 
 
 def _sampler(run: Run, groups: Sequence[Group], examples: int) -> Sampler:
@@ -113,13 +110,7 @@ class Draws:
 
     def passes(self, epoch: int, stage: int) -> Tensor:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""
-        number = torch.full(
-            (),
-            epoch * self._stages + stage,
-            dtype=torch.int32,
-            device=self._passes.device,
-        )
-        return split_key(self._passes, number)
+        return _split(self._passes, epoch * self._stages + stage)
 
     def source_pass(self, stage: int) -> Tensor:
         """(2,) int32: the key of the pass over the sources with which a stage starts."""
@@ -127,22 +118,19 @@ class Draws:
 
     def augment(self, epoch: int) -> Tensor:
         """(steps, 2) int32: the key of each step for `Augments.augment`, which all its phases share."""
-        return self._split(self._images, 1, epoch).squeeze(1)
+        return self._step_keys(self._images, 1, epoch).squeeze(1)
 
     def keys(self, epoch: int) -> Tensor:
         """(steps, phases, 1 + modules, 2) int32: in each phase a key for the scheme and one for each keyed module."""
         return torch.stack([self._keys(streams, epoch) for streams in self._phases], dim=1)
 
     def _keys(self, streams: Sequence[tuple[Tensor, int]], epoch: int) -> Tensor:
-        keys = [self._split(stream, places, epoch) for stream, places in streams]
+        keys = [self._step_keys(stream, places, epoch) for stream, places in streams]
         return torch.cat(keys, dim=1)
 
-    def _split(self, stream: Tensor, places: int, epoch: int) -> Tensor:
-        first = epoch * self._steps * places
-        index = torch.arange(
-            first,
-            first + self._steps * places,
-            dtype=torch.int32,
-            device=stream.device,
-        )
+    def _step_keys(self, stream: Tensor, places: int, epoch: int) -> Tensor:
+        """(steps, places, 2) int32: the keys of an epoch's steps from one stream."""
+        count = self._steps * places
+        first = epoch * count
+        index = torch.arange(first, first + count, dtype=torch.int32, device=stream.device)
         return split_key(stream, index).view(self._steps, places, 2)

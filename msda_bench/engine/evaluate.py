@@ -169,20 +169,16 @@ class _Evaluated:
         """The scores of validators and of the labels held out, those of metrics, and what failed."""
         prepared = self.run.prepared
         components = self.run.components
-        scores: dict[str, float] = {}
-        failed: list[tuple[str, str]] = []
-        if seen:
-            target = Predictions(seen[0].features, self.shifted(seen[0].outputs))
-            seen = [target, *seen[1:]]
-            scores = target_score(prepared, components.scheme, target)
         tested = partial(view_of, outcome, outputs, prepared.test.y)
         asked = components.metrics if outcome.n_test else ()
         metrics, faults = scored(asked, lambda metric: metric.value(tested()))
-        if seen:
-            view = partial(validation_view, prepared, seen, self._mixed)
-            validated, failed = scored(components.validators, lambda validator: validator.score(view()))
-            scores = validated | scores
-        return scores, metrics, [*failed, *faults]
+        if not seen:
+            return {}, metrics, faults
+        target = Predictions(seen[0].features, self.shifted(seen[0].outputs))
+        view = partial(validation_view, prepared, [target, *seen[1:]], self._mixed)
+        scores, failed = scored(components.validators, lambda validator: validator.score(view()))
+        scores |= target_score(prepared, components.scheme, target)
+        return scores, metrics, failed + faults
 
     def shifted(self, outputs: Tensor) -> Tensor:
         """The model's outputs with the shift."""
@@ -290,7 +286,7 @@ def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
 
 def _diverged(run: Run, result: TrainingResult) -> Record:
     training = run.prepared.training
-    message = f"a risk, gap or weight was not finite in epoch {result.diverged_in}"
+    message = result.divergence
     for domain, rows in training.rows.items():
         for part in torch.split(rows, chunk(training.x)):
             x = dense(batch_of(training.x, part))

@@ -223,13 +223,13 @@ def _learned(run: Run, device: torch.device) -> tuple[Model | FittedModel, Singl
     program = Single(run, device)
     (result,) = fit([run], program)
     if result.diverged_in is not None:
-        what = f"training diverged: a risk, gap or weight was not finite in epoch {result.diverged_in}"
-        raise BenchError(f"{what}; choose a lower learning rate or mu in the suite")
+        remedy = "choose a lower learning rate or mu in the suite"
+        raise BenchError(f"training diverged: {result.divergence}; {remedy}")
     return model_of(run, program, result, {}), program, result
 
 
 def _none_of(dataset: Dataset, cell: RunSpec, files: Files) -> DomainData:
-    """No row, in the form of the first source's."""
+    """A domain without rows, in the form of the first source."""
     data = replace(dataset).load(cell.sources[0], files)
     texts = None if data.texts is None else data.texts[:0]
     return DomainData(data.x[:0], data.y[:0], texts=texts)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from msda_bench.api import PluginError
 from msda_bench.engine.loop import Loop
+from msda_bench.engine.model import batch_norms, restored_momenta
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import seeded
 from msda_bench.engine.stacked import Program
@@ -37,6 +38,11 @@ class TrainingResult:
         self.steps = 0
         self.diverged_in: int | None = None
         self._weighing = run.cell.aggregator or run.cell.scheme
+
+    @property
+    def divergence(self) -> str:
+        """How training diverged, in words that follow a colon."""
+        return f"a risk, gap or weight was not finite in epoch {self.diverged_in}"
 
     def close_epoch(self, seen: Tensor) -> None:
         """Summarises an epoch, unless a risk, gap or weight of it was not finite: (steps, 3, k) float64 on the host.
@@ -103,8 +109,7 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
     one example, whose variance is not known. All runs have as many examples of the target.
     """
     modules = program.modules
-    batch_norm = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 - as in `fixed_statistics`
-    norms = [module for module in modules.modules() if isinstance(module, batch_norm) and module.training]
+    norms = [norm for norm in batch_norms(modules) if norm.training]
     rows = runs[0].target_rows
     if program.lead:
         rows = torch.stack([run.target_rows for run in runs])
@@ -112,17 +117,15 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
     total = rows.shape[-1]
     if not norms or total == 1:
         return
-    momenta = [norm.momentum for norm in norms]
     modules.eval()
     seen = 0
     size = max(2, chunk(program.x))
-    for part in rows.tensor_split(max(1, total // size), dim=-1):
-        seen += part.shape[-1]
-        for norm in norms:
-            norm.train()
-            norm.momentum = part.shape[-1] / seen
-        x = program.augment(batch_of(program.x, where_rows(program.x, part)))
-        program.call(lambda scheme, parts, *given: scheme.predict(parts, *given), x, program.state)
-    for norm, momentum in zip(norms, momenta, strict=True):
-        norm.momentum = momentum
+    with restored_momenta(norms):
+        for part in rows.tensor_split(max(1, total // size), dim=-1):
+            seen += part.shape[-1]
+            for norm in norms:
+                norm.train()
+                norm.momentum = part.shape[-1] / seen
+            x = program.augment(batch_of(program.x, where_rows(program.x, part)))
+            program.call(lambda scheme, parts, *given: scheme.predict(parts, *given), x, program.state)
     modules.train()

@@ -18,6 +18,8 @@ from msda_bench.engine.runs import Run
 
 StepFunction: TypeAlias = Callable[[Sequence[Tensor]], list[Tensor]]
 """The results of some steps from the tensors that change from step to step; weights change."""
+_Recording: TypeAlias = tuple[torch.cuda.CUDAGraph, list[Tensor], list[Tensor]]
+"""The graph of a block, the tensors that it reads, and the results that it writes."""
 
 WARM = 3
 """Blocks of steps before one is recorded: in the first ones libraries choose kernels and ask for memory."""
@@ -65,7 +67,7 @@ class Replayed:
         self._steps = steps
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._taken: Counter[int] = Counter()
-        self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, list[Tensor], list[Tensor]] | None] = {}
+        self._graphs: dict[int, _Recording | None] = {}
 
     def __call__(self, given: Sequence[Tensor]) -> list[Tensor]:
         """One block, of the first tensor's length; its results are valid until the next of this length."""
@@ -95,8 +97,8 @@ class Replayed:
         current.wait_stream(self._stream)
         return results
 
-    def _recorded(self, given: Sequence[Tensor]) -> tuple[torch.cuda.CUDAGraph, list[Tensor], list[Tensor]]:
-        """The graph of a block, the tensors that it reads, and the results that it writes."""
+    def _recorded(self, given: Sequence[Tensor]) -> _Recording:
+        """Records a block."""
         inputs = [value.clone() for value in given]
         memory = {value.untyped_storage().data_ptr() for value in inputs}
         graph = torch.cuda.CUDAGraph()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files
 from msda_bench.component.dataset import drops_duplicates
 from msda_bench.data.near import digests
+from msda_bench.engine.picker import are_bytes
 
 
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
@@ -42,21 +44,13 @@ def _without_duplicates(data: DomainData) -> DomainData:
         rows = np.concatenate([rows[data.test], rows[~data.test]])
     _, first = np.unique(digests(data.x)[rows], return_index=True)
     kept = np.sort(rows[first])
-    return replace(
-        data,
-        x=data.x[kept],
-        y=data.y[kept],
-        test=_rows_of(data.test, kept),
-        identity=None if data.identity is None else f"{data.identity} without duplicates",
-        groups=_rows_of(data.groups, kept),
-        texts=_rows_of(data.texts, kept),
-        predictions=_rows_of(data.predictions, kept),
-        places=kept if data.places is None else data.places[kept],
-    )
-
-
-def _rows_of(values: Array | None, rows: Array) -> Array | None:
-    return None if values is None else values[rows]
+    arrays: dict[str, Any] = {"x": data.x[kept], "places": kept}
+    for name in ("y", "test", "groups", "texts", "predictions", "places"):
+        values = getattr(data, name)
+        if values is not None:
+            arrays[name] = values[kept]
+    identity = None if data.identity is None else f"{data.identity} without duplicates"
+    return replace(data, identity=identity, **arrays)
 
 
 def _freeze(array: object) -> None:
@@ -75,7 +69,7 @@ def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[s
     count = data.x.shape[0]
     has = f"has {count} examples, but"
     task = dataset.task
-    if dataset.input.bytes and not (isinstance(data.x, np.ndarray) and data.x.dtype == np.uint8):
+    if dataset.input.bytes and not are_bytes(data.x):
         held = f"{data.x.dtype} in a {type(data.x).__name__}"
         yield f"has examples of {held}; its `input` promises bytes, an array of uint8"
     if data.y.shape != (count,):

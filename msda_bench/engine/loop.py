@@ -203,7 +203,11 @@ class Loop:
         phase: Phase,
     ) -> Step:
         """The results of a phase, after which the weights are updated."""
-        taken = self._differentiated(batch, keys, aggregator_state, phase)
+        taken = self._program.step(batch, keys, aggregator_state, phase)
+        self._check(taken)
+        self._optimizers.zero_grad()
+        # Runs share no parameter, so the gradient of the sum holds each run's own.
+        taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
         if taken.carried:  # the update would change carried weights
             taken = taken._replace(carried=self._hooks.owned(taken.carried))
         offsets: dict[int, Tensor] = {}
@@ -211,21 +215,6 @@ class Loop:
             added = {**batch.carried, **taken.carried}
             offsets = {id(value): added[name] for name, value in self._offset.items() if name in added}
         self._optimizers.step(phase, offsets)
-        return taken
-
-    def _differentiated(
-        self,
-        batch: Batch,
-        keys: Tensor,
-        aggregator_state: Tensor,
-        phase: Phase,
-    ) -> Step:
-        """The results of a phase, whose gradients are then with the weights."""
-        taken = self._program.step(batch, keys, aggregator_state, phase)
-        self._check(taken)
-        self._optimizers.zero_grad()
-        # Runs share no parameter, so the gradient of the sum holds each run's own.
-        taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
         return taken
 
     def _check(self, taken: Step) -> None:

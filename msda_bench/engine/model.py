@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +28,6 @@ from msda_bench.api import (
     PluginError,
     Scheme,
     SchemeBase,
-    StepKey,
-    StepProgress,
     Validator,
 )
 from msda_bench.component.backbone import network_input
@@ -39,7 +37,9 @@ from msda_bench.engine.settings import seeded
 from msda_bench.plugin_errors import line_of
 from msda_bench.plugins import Registry
 from msda_bench.suite.choice import make_planned
-from msda_bench.suite.run_spec import RunSpec
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec
+
+_M = TypeVar("_M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,19 @@ class Components:
             PluginError: one is not installed, or in another version than the cell's.
             DataError: the user's file of the dataset has changed since the cell was planned.
         """
-        dataset = cast("Dataset", make_planned(registry, cell.dataset))
+        make: Callable[[ComponentSpec], Any] = partial(make_planned, registry)
+        dataset: Dataset = make(cell.dataset)
         if cell.dataset.file_paths and dataset.fingerprint() != cell.fingerprint:
             files = ", ".join(cell.dataset.file_paths.values())
             raise DataError(f"{files}: has changed since this run was planned; run the suite again")
         return cls(
             dataset=dataset,
-            backbone=cast("Backbone", make_planned(registry, cell.backbone)),
-            scheme=cast("SchemeBase", make_planned(registry, cell.scheme)),
-            discrepancy=cast("Discrepancy", make_planned(registry, cell.discrepancy)) if cell.discrepancy else None,
-            aggregator=cast("Aggregator", make_planned(registry, cell.aggregator)) if cell.aggregator else None,
-            validators=tuple(cast("Validator", make_planned(registry, ref)) for ref in cell.validators),
-            metrics=tuple(cast("Metric", make_planned(registry, ref)) for ref in cell.metrics or ()),
+            backbone=make(cell.backbone),
+            scheme=make(cell.scheme),
+            discrepancy=make(cell.discrepancy) if cell.discrepancy else None,
+            aggregator=make(cell.aggregator) if cell.aggregator else None,
+            validators=tuple(map(make, cell.validators)),
+            metrics=tuple(map(make, cell.metrics or ())),
         )
 
     @cached_property
@@ -97,28 +98,35 @@ class Components:
         return self.scheme.draws_target(self.discrepancy)
 
 
-def keyed(modules: nn.Module) -> dict[str, StepKey]:
-    """The modules that get a key in every phase of a step, such as dropout, by name; the critic's last."""
-    return {name: module for name, module in modules.named_modules() if isinstance(module, StepKey)}
+def modules_of(modules: nn.Module, kind: type[_M]) -> dict[str, _M]:
+    """The modules of a kind by name, such as those that get a key in every phase of a step; the critic's last."""
+    return {name: module for name, module in modules.named_modules() if isinstance(module, kind)}
 
 
-def timed(modules: nn.Module) -> dict[str, StepProgress]:
-    """The modules that get the progress of each step, by name."""
-    return {name: module for name, module in modules.named_modules() if isinstance(module, StepProgress)}
+def batch_norms(modules: nn.Module) -> list[nn.modules.batchnorm._BatchNorm]:
+    """All batch normalisations."""
+    return [module for module in modules.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]  # noqa: SLF001 - as in `Trunk`
 
 
 @contextlib.contextmanager
-def fixed_statistics(modules: nn.Module) -> Iterator[None]:
-    """Batch normalisation uses the statistics of its batches, but none reaches the running ones."""
-    norms = [module for module in modules.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]  # noqa: SLF001 - as in `Trunk`
+def restored_momenta(norms: Sequence[nn.modules.batchnorm._BatchNorm]) -> Iterator[None]:
+    """Restores the momenta of batch normalisations after the block."""
     momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.momentum = 0.0
     try:
         yield
     finally:
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
+
+
+@contextlib.contextmanager
+def fixed_statistics(modules: nn.Module) -> Iterator[None]:
+    """Batch normalisation uses the statistics of its batches, but none reaches the running ones."""
+    norms = batch_norms(modules)
+    with restored_momenta(norms):
+        for norm in norms:
+            norm.momentum = 0.0
+        yield
 
 
 def set_row_layout(norms: Sequence[EachDomain], batch: Batch) -> None:
@@ -223,32 +231,29 @@ def _checked_critic(critic: Callable[..., Any], cell: RunSpec, k: int) -> Callab
 def _checked_aggregate(
     aggregator: Aggregator | None, cell: RunSpec, mu: float | Tensor
 ) -> Callable[[Tensor, Tensor, Tensor], Aggregate]:
+    ref = cell.aggregator
+    who = "" if ref is None else f"aggregator {ref.name!r} of {ref.distribution}"
+
     def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
-        if aggregator is None or cell.aggregator is None:
+        if aggregator is None:
             raise PluginError(f"scheme {cell.scheme.name!r} takes no aggregator, so it must not call one")
         given = aggregator(risks, gaps, mu, state)
-        if not (
-            isinstance(given, tuple)
-            and len(given) == len(Aggregate._fields)
-            and all(isinstance(part, Tensor) for part in given)
-        ):
+        are_tensors = isinstance(given, tuple) and all(isinstance(part, Tensor) for part in given)
+        if not are_tensors or len(given) != len(Aggregate._fields):
             raise PluginError(
-                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave a {type(given).__name__}; "
-                "the contract asks for an Aggregate of three tensors"
+                f"{who} gave a {type(given).__name__}; the contract asks for an Aggregate of three tensors"
             )
-        objective = given[0]
-        weights = given[1]
+        objective, weights, _ = given
         if objective.shape != () or weights.shape != risks.shape:
             raise PluginError(
-                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave an objective of shape "
-                f"{tuple(objective.shape)} and weights of shape {tuple(weights.shape)}; with {len(risks)} sources the "
-                f"contract asks for () and ({len(risks)},)"
+                f"{who} gave an objective of shape {tuple(objective.shape)} and weights of shape "
+                f"{tuple(weights.shape)}; with {len(risks)} sources the contract asks for () and ({len(risks)},)"
             )
         if risks.requires_grad and not objective.requires_grad:
             where = line_of(type(aggregator).__call__)
             raise PluginError(
-                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} ({where}) gave an objective "
-                "without gradient, so nothing would be trained; do not detach the risks in it"
+                f"{who} ({where}) gave an objective without gradient, so nothing would be trained; "
+                "do not detach the risks in it"
             )
         return Aggregate(*given)
 

@@ -47,21 +47,20 @@ def class_notes(prepared: Prepared) -> list[str]:
     if not prepared.task.has_classes or is_hidden(prepared.task, prepared.test.y):
         return []
     taught = set(training.y[training.y >= 0].tolist())
-    lines = {
-        "of the classes of its test no source has an example to learn from": sorted(tested - taught),
-        "of the classes of its sources its test has no example, so means over classes leave them out": sorted(
-            taught - tested
-        ),
+    classes_of = {
+        "of the classes of its test no source has an example to learn from": tested - taught,
+        "of the classes of its sources its test has no example, so means over classes leave them out": taught - tested,
     }
-    return [
-        f"target {printable(training.target)}: {what}: {_few(classes)} (classes are counted from 0)"
-        for what, classes in lines.items()
-        if classes
-    ]
+    target = printable(training.target)
+    lines = []
+    for what, classes in classes_of.items():
+        if classes:
+            lines.append(f"target {target}: {what}: {_few(classes)} (classes are counted from 0)")
+    return lines
 
 
-def _few(classes: list[int]) -> str:
-    texts = [str(number) for number in classes[:_SHOWN]]
+def _few(classes: set[int]) -> str:
+    texts = [str(number) for number in sorted(classes)[:_SHOWN]]
     if len(classes) > _SHOWN:
         texts.append("...")
     return ", ".join(texts)
@@ -69,12 +68,14 @@ def _few(classes: list[int]) -> str:
 
 def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | None = None) -> Tested:
     """The test of a record, with its outputs (n, outputs) and labels (n,) for a metric that needs them."""
-    sums = ("sum_squared_error", "sum_absolute_error", "sum_labels", "sum_squared_labels")
-    known = {name: getattr(outcome, name) for name in sums}
+    sums = {}
+    for name in ("sum_squared_error", "sum_absolute_error", "sum_labels", "sum_squared_labels"):
+        value = getattr(outcome, name)
+        sums[name] = math.nan if value is None else value
     return Tested(
         n=outcome.n_test,
         confusion=torch.tensor(outcome.confusion or (), dtype=torch.int64).reshape(-1, 3),
-        **{name: math.nan if value is None else value for name, value in known.items()},
+        **sums,
         outputs=torch.zeros(0, 1) if outputs is None else outputs.cpu().clone(),
         labels=torch.zeros(0) if labels is None else labels.cpu().clone(),
     )

@@ -115,9 +115,10 @@ class Picker:
 
     def tested(self, domain: str, rows: Array) -> Labelled:
         """Test examples, with labels in the user's unit."""
-        labels = self.labels(domain, rows) if self.unit is None else self._exact(self.domains[domain].y[rows])
+        if self.unit is None:
+            return self.labelled(domain, rows)
         examples = self.placed(self.examples(domain, rows))
-        return Labelled(examples, labels)
+        return Labelled(examples, self._exact(self.domains[domain].y[rows]))
 
     def _exact(self, numbers: Array) -> Tensor:
         dtype = np.float32 if self.unit is None else np.float64

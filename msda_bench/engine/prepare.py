@@ -16,12 +16,7 @@ from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.picker import Labelled, Learned, Picker, are_bytes
 from msda_bench.engine.prepared import Prepared, TrainingData
-from msda_bench.engine.tensors import (
-    Unit,
-    fits_gpu,
-    gathered,
-    no_labels,
-)
+from msda_bench.engine.tensors import Unit, fits_gpu
 from msda_bench.suite.run_spec import RunSpec
 
 HELD_OUT = 1000
@@ -52,14 +47,14 @@ class Preparer:
                 split, or the target is among its own sources.
         """
         frozen = None if backbone is None else Frozen.of(backbone, dataset)
-        what = dataset, frozen and frozen.embedding.identity, cell.standardise_labels, cell.standardise
-        identity = (what, cell.target, cell.sources, cell.seed)
+        standardised = cell.standardise_labels, cell.standardise
+        identity = (_identity(dataset, frozen), standardised, cell.target, cell.sources, cell.seed)
         if self._last is None or self._last[0] != identity:
             self._last = (identity, self._prepare(dataset, cell, frozen))
         return self._last[1]
 
     def _load(self, dataset: Dataset, domain: str, frozen: Frozen | None) -> DomainData:
-        identity = (dataset, frozen and frozen.embedding.identity)
+        identity = _identity(dataset, frozen)
         if self._loaded != identity:
             self._loaded = identity
             self._domains = {}
@@ -143,6 +138,11 @@ class Preparer:
         return pick.standardised({name: splits[name].train for name in domains}, dataset.input)
 
 
+def _identity(dataset: Dataset, frozen: Frozen | None) -> tuple[object, ...]:
+    """Equal if domains are loaded as the same examples."""
+    return dataset, frozen and frozen.embedding.identity
+
+
 def _prepared(
     dataset: Dataset,
     cell: RunSpec,
@@ -188,14 +188,8 @@ def _fitted(dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping
 
 def _training(pick: Picker, cell: RunSpec, splits: Mapping[str, Split]) -> TrainingData:
     names = (*cell.sources, cell.target)
-    sizes = [len(splits[name].train) for name in names]
-    rows = torch.split(torch.arange(sum(sizes), device=pick.device), sizes)
+    sizes = {name: len(splits[name].train) for name in names}
     labels = [pick.labels(name, splits[name].train) for name in cell.sources]
-    labels.append(no_labels(pick.task, sizes[-1], pick.device))
-    examples = gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes))
-    return TrainingData(
-        x=pick.placed(examples),
-        y=torch.cat(labels),
-        rows=dict(zip(names, rows, strict=True)),
-        target=cell.target,
-    )
+    examples = (pick.examples(name, splits[name].train) for name in names)
+    training = TrainingData.of(pick.task, sizes, examples, labels, pick.device)
+    return replace(training, x=pick.placed(training.x))

@@ -6,7 +6,7 @@ scheme asks for them by name, or the cell for some of them; test labels are reac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -46,6 +46,22 @@ class TrainingData:
     y: Tensor
     rows: Mapping[str, Tensor]
     target: str
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        sizes: Mapping[str, int],
+        examples: Iterable[Examples],
+        labels: Sequence[Tensor],
+        device: torch.device,
+    ) -> TrainingData:
+        """The data of domains of these sizes, the target last, from all their examples and the sources' labels."""
+        total = sum(sizes.values())
+        rows = torch.split(torch.arange(total, device=device), list(sizes.values()))
+        target, count = list(sizes.items())[-1]
+        y = torch.cat([*labels, no_labels(task, count, device)])
+        return cls(gathered(examples, total), y, dict(zip(sizes, rows, strict=True)), target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,25 +108,17 @@ class Prepared:
     ) -> Prepared:
         """A split that trains on every row of these arrays, and tests none; the target has no labels."""
         unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
-        parts = [as_examples(x, device) for x, _ in sources.values()]
-        parts.append(as_examples(target, device))
-        sizes = [len(part) for part in parts]
-        total = sum(sizes)
-        rows = torch.split(torch.arange(total, device=device), sizes)
-        none = no_labels(task, sizes[-1], device)
+        parts = {source: as_examples(x, device) for source, (x, _) in sources.items()}
+        parts[name] = as_examples(target, device)
+        sizes = {domain: len(part) for domain, part in parts.items()}
         labels = [as_labels(task, y, device, unit) for _, y in sources.values()]
-        training = TrainingData(
-            x=gathered(parts, total),
-            y=torch.cat([*labels, none]),
-            rows=dict(zip((*sources, name), rows, strict=True)),
-            target=name,
-        )
+        none = no_labels(task, sizes[name], device)
         return cls(
             task=task,
             bags=not isinstance(target, np.ndarray),
-            training=training,
+            training=TrainingData.of(task, sizes, parts.values(), labels, device),
             held_out=(),
-            test=Labelled(parts[-1][:0], none[:0]),
+            test=Labelled(parts[name][:0], none[:0]),
             tested_in_training=False,
             unit=unit,
             _target_labels=none,
@@ -153,7 +161,8 @@ class Prepared:
         if len(held_out):
             unseen = self._unseen(labels, held_out)
             rows = {name: mine[~unseen[mine]] for name, mine in rows.items()}
-            if lacking := [name for name, mine in rows.items() if not len(mine)]:
+            lacking = [name for name, mine in rows.items() if not len(mine)]
+            if lacking:
                 what = f"scheme {scheme.name!r} holds out {scheme.target_holdout:g}, with all groups of {lacking[0]!r}"
                 raise DataError(f"{cell.target}: {what}; set a smaller `hold_out`")
         rows[labelled_part(cell.target)] = target[:labels]

@@ -17,7 +17,7 @@ from msda_bench.suite.run_spec import RunSpec
 
 @contextlib.contextmanager
 def deterministic(device: torch.device) -> Iterator[None]:
-    """One thread on the CPU, denormals flushed to zero; the settings are put back after.
+    """One thread on the CPU, denormals flushed to zero; the settings are restored afterwards.
 
     One thread, because sums that threads share depend on their number; and two processes of one thread each are faster
     than one process of two. Denormals, because they fill Adadelta's decaying accumulators, and slow a CPU down.

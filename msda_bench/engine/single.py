@@ -10,10 +10,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from msda_bench.api import Augments, Batch, Carried, EachDomain, Parts, Phase, PluginError, Scheme, Step
+from msda_bench.api import (
+    Augments,
+    Batch,
+    Carried,
+    EachDomain,
+    Parts,
+    Phase,
+    PluginError,
+    Scheme,
+    Step,
+    StepKey,
+    StepProgress,
+)
 from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import build_model, keyed, make_parts, set_row_layout, timed
+from msda_bench.engine.model import build_model, make_parts, modules_of, set_row_layout
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import autocast
@@ -116,12 +128,12 @@ class Single:
             cell.mu,
             components.aggregator,
         )
-        named = keyed(self.modules)
+        named = modules_of(self.modules, StepKey)
         self.keyed = list(named)
         # Their buffers, since torch takes its time to set an attribute of a module.
         self._keyed = [module._buffers for module in named.values()]  # noqa: SLF001
-        self._timed = [module._buffers for module in timed(self.modules).values()]  # noqa: SLF001
-        self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
+        self._timed = [module._buffers for module in modules_of(self.modules, StepProgress).values()]  # noqa: SLF001
+        self._by_domain = list(modules_of(self.modules, EachDomain).values())
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
             accelerate(self.modules, device)
         self.modules.train()
@@ -178,18 +190,16 @@ class Single:
     def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
         """Features and outputs of all examples, in evaluation mode; a list of one for the one run."""
         (given,) = examples
-        self.modules.eval()
-        width = self._run.prepared.task.outputs
         all_rows = torch.arange(len(given), device=self.y.device)
-        features = []
-        outputs = []
+        predict = partial(predicted, width=self._run.prepared.task.outputs)
+        parts = []
+        self.modules.eval()
         for rows in torch.split(all_rows, chunk(given)):
             x = self.augment(batch_of(given, rows))
-            of_rows = self.call(predicted, x, self.state, width)
-            features.append(of_rows[0])
-            outputs.append(of_rows[1])
+            parts.append(self.call(predict, x, self.state))
         self.modules.train()
-        return [Predictions(torch.cat(features), torch.cat(outputs))]
+        features, outputs = map(torch.cat, zip(*parts, strict=True))
+        return [Predictions(features, outputs)]
 
 
 def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.func import stack_module_state
 
-from msda_bench.api import Batch, Component, EachDomain, Parts, Phase, Step
+from msda_bench.api import Batch, Component, EachDomain, Parts, Phase, Step, StepKey, StepProgress
 from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import build_model, keyed, make_parts, set_row_layout, timed
+from msda_bench.engine.model import build_model, make_parts, modules_of, set_row_layout
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import autocast
@@ -46,10 +46,10 @@ class Stacked:
             parameters, buffers = stack_module_state([modules[name] for modules, _ in models])
             self._parameters[name] = parameters
             self._buffers[name] = buffers
-        self.keyed = list(keyed(self.modules))
+        self.keyed = list(modules_of(self.modules, StepKey))
         self._keyed = [f"{name}.key".split(".", 1) for name in self.keyed]
-        self._timed = [f"{name}.progress".split(".", 1) for name in timed(self.modules)]
-        self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
+        self._timed = [f"{name}.progress".split(".", 1) for name in modules_of(self.modules, StepProgress)]
+        self._by_domain = list(modules_of(self.modules, EachDomain).values())
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
         self.state: dict[str, Tensor] = {}
@@ -130,22 +130,18 @@ class Stacked:
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
         """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded for it."""
-        self.modules.eval()
-        predict = partial(predicted, width=self._run.prepared.task.outputs)
         sizes = [len(given) for given in examples]
         all_rows = torch.arange(max(sizes), device=self.y.device)
-        features = []
-        outputs = []
+        predict = partial(predicted, width=self._run.prepared.task.outputs)
+        parts = []
+        self.modules.eval()
         for rows in torch.split(all_rows, chunk(examples[0])):
             batches = [dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples]
             x = self.augment(torch.stack(batches))
-            of_rows = self.call(predict, x, self.state)
-            features.append(of_rows[0])
-            outputs.append(of_rows[1])
+            parts.append(self.call(predict, x, self.state))
         self.modules.train()
-        every_feature = torch.cat(features, 1)
-        every_output = torch.cat(outputs, 1)
-        return [Predictions(every_feature[run, :size], every_output[run, :size]) for run, size in enumerate(sizes)]
+        features, outputs = [torch.cat(some, 1) for some in zip(*parts, strict=True)]
+        return [Predictions(features[run, :size], outputs[run, :size]) for run, size in enumerate(sizes)]
 
 
 Program: TypeAlias = Single | Stacked

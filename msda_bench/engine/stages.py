@@ -67,16 +67,14 @@ class Stages:
             sees_sources = "sources" in stage.sees
             sees_target = "target" in stage.sees
             columns = slice(0 if sees_sources else labelled, None if sees_target else labelled)
-            first = bounds[number]
-            last = bounds[number + 1]
             self._stages.append(
                 StageSteps(
                     stage,
                     number,
-                    first,
-                    last,
-                    groups if sees_sources else 0,
-                    columns,
+                    first=bounds[number],
+                    last=bounds[number + 1],
+                    groups=groups if sees_sources else 0,
+                    columns=columns,
                 )
             )
 

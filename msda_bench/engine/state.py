@@ -36,34 +36,32 @@ class StateHooks:
             features=program.feature_dim,
             outputs=first.prepared.task.outputs,
         )
-        self._has_carry = overrides(self._scheme, "carry")
-        self._has_at_stage = overrides(self._scheme, "at_stage")
-        self._has_at_epoch = overrides(self._scheme, "at_epoch")
-        self._has_after_step = overrides(self._scheme, "after_step")
+        hooks = ("carry", "at_stage", "at_epoch", "after_step")
+        self._hooks = {hook for hook in hooks if overrides(self._scheme, hook)}
 
     @torch.no_grad()
     def start(self, stage: StageSteps) -> None:
         """Sets the state at the start of a stage; earlier values are dropped."""
         program = self._program
         program.state = {}
-        if self._has_carry:
+        if "carry" in self._hooks:
             values = program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, stage.stage)))
             for name, value in values.items():
                 # Copies, because a scheme may give the weights themselves, which change in place.
                 program.state[name] = value.detach().to(program.y.device).clone()
-        if self._has_at_stage and "sources" in stage.stage.sees:
+        if "at_stage" in self._hooks and "sources" in stage.stage.sees:
             self._call("at_stage", self._source_pass(stage.number), stage)
 
     @torch.no_grad()
     def at_epoch(self, stage: StageSteps, epoch: int, progress: Tensor) -> None:
         """Starts an epoch: passes over the target if the stage may see it and the scheme asks for it."""
-        if self._has_at_epoch and "target" in stage.stage.sees:
+        if "at_epoch" in self._hooks and "target" in stage.stage.sees:
             self._call("at_epoch", self._target_pass(epoch, stage.number, progress), stage)
 
     @torch.no_grad()
     def after_step(self, batch: Batch, phase: Phase) -> None:
         """Calls the scheme's hook after an update of the weights."""
-        if not self._has_after_step:
+        if "after_step" not in self._hooks:
             return
         program = self._program
         now = batch._replace(carried=program.state)
