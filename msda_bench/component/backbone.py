@@ -196,8 +196,10 @@ class Pretrained(Backbone):
         self._check(input)
         if self.trainable == "all":
             return None
-        params = {name: value for name, value in self.identity().items() if name not in Pretrained.__dataclass_fields__}
-        identity = json.dumps([self.name, self.version, params, [file.checksum for file in self.files]], sort_keys=True)
+        own = self.identity()
+        params = {name: value for name, value in own.items() if name not in Pretrained.__dataclass_fields__}
+        checksums = [file.checksum for file in self.files]
+        identity = json.dumps([self.name, self.version, params, checksums], sort_keys=True)
         return Embedding(identity, self.width, lambda files: self.trunk(files).eval())
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
@@ -209,18 +211,15 @@ class Pretrained(Backbone):
             trunk = Trunk(self.trunk(files), frozen_statistics=frozen, pretrained=self.learned)
         width = self.width if self.trainable == "all" else math.prod(input.shape)
         widths = [width, *(() if self.trainable == "none" else self.hidden)]
-        layers = [
-            layer
-            for narrow, wide in pairwise(widths)
-            for layer in (Dropout(self.dropout), nn.Linear(narrow, wide), *norm_layers(self.norm, wide), nn.ReLU())
-        ]
+        layers: list[nn.Module] = [trunk]
+        for narrow, wide in pairwise(widths):
+            layers += [Dropout(self.dropout), nn.Linear(narrow, wide), *norm_layers(self.norm, wide), nn.ReLU()]
         width = widths[-1]
         if self.bottleneck is not None:
             layers += [nn.Linear(width, self.bottleneck), *norm_layers(self.norm, self.bottleneck)]
             width = self.bottleneck
-        return Network(
-            nn.Sequential(trunk, *layers), last_layer(width, task.outputs, weight_norm=self.weight_norm), width
-        )
+        predictor = last_layer(width, task.outputs, weight_norm=self.weight_norm)
+        return Network(nn.Sequential(*layers), predictor, width)
 
     def _check(self, input: InputSpec) -> None:
         if len(input.shape) != len(_IMAGE) or input.shape[0] != len("RGB") or input.sparse:
@@ -252,12 +251,15 @@ def load_weights(
         if without is None or not name.startswith(f"{without}."):
             weights[re.sub(*renamed, name) if renamed[0] else name] = value
     wanted = module.state_dict()
-    counts = [name for name in wanted if name.endswith(_BOOKKEEPING)]
-    weights.update({name: weights.get(name, torch.zeros(())).long() for name in counts})
+    for name in wanted:
+        if name.endswith(_BOOKKEEPING):
+            weights[name] = weights.get(name, torch.zeros(())).long()
     if wrong := "; ".join(_differences(wanted, weights)):
         raise DataError(f"{path}: not the weights of this network: {wrong}; name the network of these weights")
     # After the shapes were compared: a small file can hold a view of one number that is as large as memory.
-    weights.update({name: value.float().contiguous() for name, value in weights.items() if value.is_floating_point()})
+    for name, value in weights.items():
+        if value.is_floating_point():
+            weights[name] = value.float().contiguous()
     module.load_state_dict(weights, assign=True)
 
 
@@ -290,21 +292,19 @@ def _is_plain(value: object) -> bool:
 
 
 def _differences(wanted: dict[str, Tensor], given: dict[str, Tensor]) -> Iterator[str]:
-    missing = [name for name in wanted if name not in given]
-    more = [name for name in given if name not in wanted]
-    shapes = [
-        f"{name} {tuple(given[name].shape)}, not {tuple(value.shape)}"
-        for name, value in wanted.items()
-        if name in given and given[name].shape != value.shape
-    ]
-    kinds = [
-        f"{name} {given[name].dtype}"
-        for name, value in wanted.items()
-        if name in given and given[name].is_floating_point() != value.is_floating_point()
-    ]
+    shapes = []
+    kinds = []
+    for name, value in wanted.items():
+        if name not in given:
+            continue
+        other = given[name]
+        if other.shape != value.shape:
+            shapes.append(f"{name} {tuple(other.shape)}, not {tuple(value.shape)}")
+        if other.is_floating_point() != value.is_floating_point():
+            kinds.append(f"{name} {other.dtype}")
     faults = {
-        "missing": missing,
-        "not in the network": more,
+        "missing": [name for name in wanted if name not in given],
+        "not in the network": [name for name in given if name not in wanted],
         "of another shape": shapes,
         "of another kind": kinds,
     }
@@ -314,5 +314,8 @@ def _differences(wanted: dict[str, Tensor], given: dict[str, Tensor]) -> Iterato
 
 
 def _some(names: Iterable[str]) -> str:
-    first, *rest = [*names][: _MOST + 1] or [""]
-    return ", ".join([first, *rest[: _MOST - 1]]) + (", ..." if len(rest) >= _MOST else "")
+    listed = list(names)
+    shown = listed[:_MOST]
+    if len(listed) > _MOST:
+        shown.append("...")
+    return ", ".join(shown)

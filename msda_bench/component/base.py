@@ -60,24 +60,24 @@ def component(cls: type[_C]) -> type[_C]:
     """
     config = ConfigDict(extra="forbid", strict=True)
     made: type[_C] = validated_dataclass(frozen=True, kw_only=True, config=config)(cls)  # type: ignore[assignment]
-    for name, info, _ in _added(made):
+    for name, info, _ in _marked(made, AddedLater):
         if info.is_required():
             raise TypeError(f"{cls.__name__}.{name} is marked as AddedLater and so needs a default")
     return made
 
 
-def _added(cls: type) -> Iterator[tuple[str, FieldInfo, AddedLater]]:
-    """The fields of a pydantic class that are marked as `AddedLater`, with their marks."""
+def _marked(cls: type, kind: type[_C]) -> Iterator[tuple[str, FieldInfo, _C]]:
+    """The fields of a pydantic class with marks of a kind, and these marks."""
     fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
-    return (
-        (name, info, mark) for name, info in fields.items() for mark in info.metadata if isinstance(mark, AddedLater)
-    )
+    for name, info in fields.items():
+        for mark in info.metadata:
+            if isinstance(mark, kind):
+                yield name, info, mark
 
 
 def path_parameters(cls: type) -> frozenset[str]:
     """The parameters of a component that are marked as `FilePath`."""
-    fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
-    return frozenset(name for name, info in fields.items() if any(isinstance(mark, FilePath) for mark in info.metadata))
+    return frozenset(name for name, _, _ in _marked(cls, FilePath))
 
 
 def without_added(cls: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -88,12 +88,10 @@ def without_added(cls: type, values: dict[str, Any]) -> dict[str, Any]:
 
 def before_added(cls: type) -> dict[str, Any]:
     """The plain values of a pydantic class's `AddedLater` parameters that are part of no key."""
-    return _plain(
-        {
-            name: info.get_default(call_default_factory=True) if mark.before is ... else mark.before
-            for name, info, mark in _added(cls)
-        }
-    )
+    before = {}
+    for name, info, mark in _marked(cls, AddedLater):
+        before[name] = info.get_default(call_default_factory=True) if mark.before is ... else mark.before
+    return _plain(before)
 
 
 class Component:
@@ -130,7 +128,8 @@ class Component:
         A dataset that overrides `fingerprint` includes these.
         """
         paths = path_parameters(type(self))
-        return without_added(type(self), {name: value for name, value in self.params().items() if name not in paths})
+        values = {name: value for name, value in self.params().items() if name not in paths}
+        return without_added(type(self), values)
 
     def file_paths(self) -> dict[str, str]:
         """The `FilePath` parameters: paths on this machine."""

@@ -292,7 +292,10 @@ class Dataset(Component, ABC):
 
     def sources(self) -> Mapping[str, Group]:
         """The source domains of each target; for each domain all others unless overridden."""
-        return {target: tuple(domain for domain in self.domains if domain != target) for target in self.domains}
+        sources = {}
+        for target in self.domains:
+            sources[target] = tuple(domain for domain in self.domains if domain != target)
+        return sources
 
     def prepare(self, files: Files, domains: Sequence[str]) -> None:
         """Keeps slow results that these domains need in the cache, before any run begins; nothing unless overridden.

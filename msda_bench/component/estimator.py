@@ -58,22 +58,17 @@ class EstimatorScheme(Predictor):
     def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits the estimator on one thread, so that sums do not depend on the number of cores."""
         present = np.unique(rows.y) if task.has_classes else None
-        x, y, more = self._training(rows, task, present)
+        inputs, y, more = self._training(rows, task, present)
         with seeded_globals(seed):
             model = self.make(task, seed)
         # Seeded once more, since what the estimator imports may draw when it is first imported.
         with seeded_globals(seed), on_one_thread():
-            model.fit(x, y, **more)
+            model.fit(inputs, y, **more)
 
         def predict(given: Inputs) -> Array:
+            x: Any = dense_rows(given) if self.dense else given
             with seeded_globals(seed), on_one_thread():
-                return self._outputs(
-                    model,
-                    dense_rows(given) if self.dense else given,
-                    task,
-                    present,
-                    more,
-                )
+                return self._outputs(model, x, task, present, more)
 
         return predict
 
@@ -94,9 +89,10 @@ class EstimatorScheme(Predictor):
         size = target.shape[0]
         if weights is not None:
             more["sample_weight"] = np.concatenate([weights, np.ones(size, weights.dtype)])
-        last = int(rows.groups.max()) + 1
-        more["sample_domain"] = np.concatenate([rows.groups + 1, np.full(size, -(last + 1))])
-        return _stacked(x, target), np.concatenate([y, np.full(size, task.rules.unknown, y.dtype)]), more
+        domains = rows.groups + 1
+        more["sample_domain"] = np.concatenate([domains, np.full(size, -int(domains.max()) - 1)])
+        masked = np.full(size, task.rules.unknown, y.dtype)
+        return _stacked(x, target), np.concatenate([y, masked]), more
 
     def _outputs(
         self,
@@ -158,10 +154,12 @@ def _classes(model: Any) -> Array | None:
     """The classes of an estimator, or of the one that it has fitted; of a pipeline's last step."""
     seen = [model]
     for one in seen:
-        if (classes := getattr(one, "classes_", None)) is not None:
+        classes = getattr(one, "classes_", None)
+        if classes is not None:
             return np.asarray(classes)
         steps = getattr(one, "steps", None)
-        inner = [steps[-1][1]] if steps else []
-        inner += [found for name in _INNER if (found := getattr(one, name, None)) is not None]
-        seen += inner
+        if steps:
+            seen.append(steps[-1][1])
+        inner = [getattr(one, name, None) for name in _INNER]
+        seen += [found for found in inner if found is not None]
     return None

@@ -32,7 +32,10 @@ class Modules:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Each part as a function of its inputs; see `Parts.critic`."""
-        return {name: partial(_call, part, self.tensors.get(name, {})) for name, part in self.modules.items()}
+        functions: dict[str, Callable[..., Any]] = {}
+        for part, module in self.modules.items():
+            functions[part] = partial(_call, module, self.tensors.get(part, {}))
+        return functions
 
     def live(self) -> dict[str, Tensor]:
         """The parameters of all parts, as `part.name`."""

@@ -30,7 +30,11 @@ def _part(raw: Any, wanted: str = _ONE) -> Part:
         return raw  # type: ignore[no-any-return]
     if type(raw) is int:
         raise ValueError(f"must be at least 1, not {raw}")
-    what = "a mapping" if isinstance(raw, Mapping) else "a list" if isinstance(raw, list) else repr(raw)[:60]
+    what = repr(raw)[:60]
+    if isinstance(raw, Mapping):
+        what = "a mapping"
+    elif isinstance(raw, list):
+        what = "a list"
     raise ValueError(f"must be {wanted}, not {what}")
 
 
@@ -96,7 +100,7 @@ def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int
     Raises:
         DataError: the domain has fewer examples than are asked for, or its size is not named.
     """
-    pool, official = (extent, None) if isinstance(extent, int) else extent
+    pool, official = _parts(extent)
     if is_transductive(data) and domain == target:
         for _, what in beside_all(data):
             raise DataError(f"dataset {data.name}: {what}")
@@ -105,18 +109,19 @@ def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int
             raise DataError(f"dataset {data.name}: target {domain!r} has no examples")
         return whole, whole
     key, part = asked(data, domain, target)
+    remedy = f"; set a smaller `{key.partition('.')[0]}`"
     count = _count(part, pool)
     if not 0 < count <= pool:
-        wanted = f"fewer than {key} = {part}; set a smaller `{key.partition('.')[0]}`"
-        raise DataError(f"dataset {data.name}: domain {domain!r} has {pool} examples to train on, {wanted}")
+        what = f"domain {domain!r} has {pool} examples to train on, fewer than {key} = {part}"
+        raise DataError(f"dataset {data.name}: {what}{remedy}")
     if data.shared_groups and domain != target and count == pool and official is None:
-        why = f"{key} = {part} trains on all of a source, and so on groups of the target's test"
-        raise DataError(f"dataset {data.name}: {why}; set a smaller `{key.partition('.')[0]}`, such as 0.6")
+        what = f"{key} = {part} trains on all of a source, and so on groups of the target's test"
+        raise DataError(f"dataset {data.name}: {what}{remedy}, such as 0.6")
     left = pool - count if official is None else official
     tested = left if data.test is None else min(left, _count(data.test, pool if official is None else official))
     if domain == target and not tested:
-        less = f"; set a smaller `{key.partition('.')[0]}`"
-        remedy = less if official is None else ", since none is marked for the test; choose another target"
+        if official is not None:
+            remedy = ", since none is marked for the test; choose another target"
         raise DataError(f"dataset {data.name}: target {domain!r} has no test examples left{remedy}")
     return count, tested
 
@@ -153,10 +158,11 @@ def holds_out(data: Dataset, domain: str, target: str, extent: Extent | None) ->
         return False
     if extent is None:
         return None if asked(data, domain, target)[1] == "all" else True
-    pool, official = (extent, None) if isinstance(extent, int) else extent
+    pool, official = _parts(extent)
     left = pool - counts(data, domain, target, extent)[0] if official is None else official
-    tested = _count(data.test, pool if official is None else official) if data.shared_groups and data.test else 0
-    return left > tested
+    if not data.shared_groups or not data.test:
+        return left > 0
+    return left > _count(data.test, pool if official is None else official)
 
 
 def roles_of(sources: Iterable[tuple[str, Iterable[str]]]) -> list[tuple[str, str]]:
@@ -197,6 +203,11 @@ def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:
         if value is not None:
             what = f"`{key}` is {value}, but `protocol: transductive` trains on and tests all of the target's examples"
             yield key, f"{what}; {remedy}"
+
+
+def _parts(extent: Extent) -> tuple[int, int | None]:
+    """The examples that may be trained on, and those of the official test part, if there is one."""
+    return (extent, None) if isinstance(extent, int) else extent
 
 
 def _count(part: Part, available: int) -> int:

@@ -33,7 +33,7 @@ def log_shares(shares: Array) -> Array:
 def seeded_globals(seed: int) -> Iterator[None]:
     """Seeds Python's, numpy's and torch's global random generators for a block, and lets scikit-learn route metadata.
 
-    All of it is put back after. A model short of its optimum is a model, so scikit-learn's warning of it is not shown.
+    All of it is restored afterwards. Scikit-learn's warning that a fit did not converge is not shown: the model counts.
     """
     import torch
 

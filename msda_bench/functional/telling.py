@@ -52,16 +52,19 @@ def order_told(values: Array, of: Array, places: Array) -> float:
     total = 0.0
     for place in np.unique(places[known]):
         mine = known & (places == place)
-        if np.ptp(values[mine]) and np.ptp(of[mine]):
-            total += mine.sum() * abs(np.corrcoef(_ranks(values[mine]), _ranks(of[mine]))[0, 1])
+        x = values[mine]
+        y = of[mine]
+        if np.ptp(x) and np.ptp(y):
+            correlation = np.corrcoef(_ranks(x), _ranks(y))[0, 1]
+            total += len(x) * abs(correlation)
     return float(total / max(1, known.sum()))
 
 
 def _ranks(values: Array) -> Array:
     """The ranks of numbers (n,), equal ones with their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
-    return ranks
+    ranks = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(ranks[place.reshape(-1)])
 
 
 def share_told(codes: Array, of: Array) -> float:
@@ -93,6 +96,7 @@ def codes_of(values: Array) -> Array:
     different = np.unique(values[known])
     edges = different
     if len(different) > _BINS:
-        edges = np.unique(np.quantile(values[known], np.linspace(0, 1, _BINS + 1)[1:-1]))
+        between_bins = np.linspace(0, 1, _BINS + 1)[1:-1]
+        edges = np.unique(np.quantile(values[known], between_bins))
     codes = np.searchsorted(edges, np.where(known, values, 0), side="right")
     return np.where(known, codes, len(edges) + 1)

@@ -33,14 +33,13 @@ class EachDomain(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalised rows, of the shape of `x`."""
-        rows = {sum(self.labelled): self.labelled, sum(self.labelled) + self.unlabelled: self._all()}.get(len(x), ())
-        if not self.training or len(rows) < 2:  # noqa: PLR2004 - nothing to cut
+        sizes = list(self.labelled)
+        if self.unlabelled and len(x) != sum(sizes):
+            sizes.append(self.unlabelled)
+        if not self.training or len(sizes) == 1 or len(x) != sum(sizes):
             normalised: Tensor = self.norm(x)
             return normalised
-        return torch.cat([self.norm(part) for part in torch.split(x, list(rows))])
-
-    def _all(self) -> tuple[int, ...]:
-        return (*self.labelled, self.unlabelled) if self.unlabelled else self.labelled
+        return torch.cat([self.norm(part) for part in torch.split(x, sizes)])
 
 
 def norm_layers(norm: Norm, width: int, *, images: bool = False) -> list[nn.Module]:
@@ -81,7 +80,8 @@ class WeightNormLinear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """Rows (n, outputs)."""
-        return nn.functional.linear(x, self.length * nn.functional.normalize(self.weight, dim=1), self.bias)
+        directions = nn.functional.normalize(self.weight, dim=1)
+        return nn.functional.linear(x, self.length * directions, self.bias)
 
 
 def last_layer(width: int, outputs: int, *, weight_norm: bool) -> nn.Linear:
