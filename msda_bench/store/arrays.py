@@ -119,7 +119,8 @@ class Arrays:
         """
         damaged: list[str] = []
         asides: set[Path] = set()
-        if not (loose := self.loose()):
+        loose = self.loose()
+        if not loose:
             return damaged
         with named(self._path, "cannot be written, what was stored before is intact"):
             names = sorted(self.names())
@@ -159,7 +160,8 @@ class Arrays:
     def _stands(self, member: zipfile.ZipInfo, stream: BinaryIO) -> bytes:
         """The bytes of a member as they stand, so that nothing expands: a compressed one does not match its name."""
         stream.seek(member.header_offset + 26)
-        stream.seek(sum(struct.unpack("<HH", stream.read(4).ljust(4, b"\0"))), os.SEEK_CUR)
+        lengths = stream.read(4).ljust(4, b"\0")  # of the name and of extra fields, which come before the bytes
+        stream.seek(sum(struct.unpack("<HH", lengths)), os.SEEK_CUR)
         _, size, _ = self._stamp
         return stream.read(min(member.file_size, size))
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from msda_bench.atomic import blocked, leftovers, named, owner_lives, unfinished
@@ -65,15 +66,14 @@ def verify(store: Store) -> Verified:
                 path.unlink(missing_ok=True)
                 verified.removed += 1
             elif lives is None and path in blocking:
-                verified.blocking.append(
-                    f"{store.folder / SEALED}: cannot be sealed, since it is being written{blocked(path)}"
-                )
+                sealed = store.folder / SEALED
+                verified.blocking.append(f"{sealed}: cannot be sealed, since it is being written{blocked(path)}")
             elif lives is None:
                 verified.unfinished.append(f"{path}: is being written{blocked(path)}")
     verified.bad += store.refresh().drain_warnings()
     with reported(verified.bad):
         store.arrays.refuse_unread()
-    for stored in [*store.results.values(), *(one for of in store.failures.values() for one in of)]:
+    for stored in chain(store.results.values(), *store.failures.values()):
         where = f"{store.lines[stored.digest].path}: record {stored.key}"
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
         if places is not None and stored.key not in places:
@@ -100,10 +100,11 @@ def _faults(store: Store, stored: RecordSummary, verified: Verified, places: _Pl
     except BadRecordError as bad:
         return [str(bad)]
     faults: list[str] = []
-    absent = set[str]()
+    absent: set[str] = set()
     for kind, name in stored.arrays.items():
         with reported(faults):
-            absent |= {kind} if store.arrays.read(name) is None else set()
+            if store.arrays.read(name) is None:
+                absent.add(kind)
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
         faults = ["its `cell` does not have this key"]
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
@@ -121,11 +122,12 @@ def _faults(store: Store, stored: RecordSummary, verified: Verified, places: _Pl
 
 def _misplaced(record: Record, places: Sequence[tuple[PlannedRun, Experiment]]) -> Iterator[str]:
     """Lines on the places in plan.json that do not match the record's run."""
-    cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
+    cell = record.cell
+    trained = cell.get("dataset", {}).get("name"), cell.get("target"), cell.get("seed")
+    place_of = "{!r}, target {!r}, seed {!r}".format
     for place, table in places:
         planned = table.dataset, place.target, place.seed
-        if planned != (trained := (dataset, cell.get("target"), cell.get("seed"))):
-            place_of = "{!r}, target {!r}, seed {!r}".format
+        if planned != trained:
             yield f"plan.json has it at {place_of(*planned)}, but it is of {place_of(*trained)}"
         elif record.target_labels and not cell.get("labelled_target") and place.method not in table.references:
             yield f"was given all target labels, but plan.json ranks its method {place.method}"
@@ -148,7 +150,8 @@ def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
     for stored in source.in_order():
         for name in set(stored.arrays.values()) - kept:
             with reported(lines):
-                if (data := source.arrays.read(name)) is not None:
+                data = source.arrays.read(name)
+                if data is not None:
                     into.arrays.add(name, data)
         if stored.digest in into.lines:
             present += 1

@@ -185,7 +185,8 @@ def _refuse_other_cell(read: RecordSummary) -> None:
     """Refuses a record whose key is not that of its cell, since tables are made from the key and read the cell."""
     if hashlib.sha256(read.cell).hexdigest() == read.key:  # canonical JSON, as we write it
         return
-    if hashlib.sha256(canonical_json(msgspec.json.decode(read.cell)).encode()).hexdigest() != read.key:
+    rewritten = canonical_json(msgspec.json.decode(read.cell)).encode()
+    if hashlib.sha256(rewritten).hexdigest() != read.key:
         raise BadRecordError("has a `cell` that does not have its key")
 
 
@@ -227,7 +228,8 @@ def _body(data: bytes) -> memoryview:
     parts = _LINE.fullmatch(data)
     if parts is None:
         raise BadRecordError("is truncated or not a record")
-    view, schema = memoryview(data), int(parts[2])
+    view = memoryview(data)
+    schema = int(parts[2])
     digest = hashlib.sha256(view[: parts.end(2)])
     digest.update(b"}")
     if digest.hexdigest().encode() != parts[3]:

@@ -29,7 +29,8 @@ def compact(store: Store) -> list[str]:
         fresh = type(store)(store.folder)
         with written(path, fresh.refuse_other_sealed) as stream:
             _refuse_other_writer(path, Path(stream.name).name)
-            sizes = {log: stamp(log)[1] for log in store.logs() if log.is_file() and not log.is_symlink()}
+            logs_now = [log for log in store.logs() if log.is_file() and not log.is_symlink()]
+            sizes = {log: stamp(log)[1] for log in logs_now}
             dropped = fresh.refresh().drain_warnings()
             dropped += [keep_aside(damaged, store.folder) for damaged in sorted(fresh.unread)]
             dropped += store.arrays.compact()

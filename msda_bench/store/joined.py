@@ -22,7 +22,9 @@ class _Beginning(io.RawIOBase):
     """The first bytes of a file, as a file of their own."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream, self._size, self._at = stream, size, 0
+        self._stream = stream
+        self._size = size
+        self._at = 0
 
     def readable(self) -> bool:
         return True
@@ -49,7 +51,8 @@ class _Beginning(io.RawIOBase):
 def members_of(stream: BinaryIO) -> tuple[dict[str, list[zipfile.ZipInfo]], str]:
     """The members of the archives in a file, by name, and what keeps the rest of it from being read, if anything."""
     members: dict[str, list[zipfile.ZipInfo]] = {}
-    end, unread = stream.seek(0, os.SEEK_END), ""
+    end = stream.seek(0, os.SEEK_END)
+    unread = ""
     try:
         for _ in range(_MOST):
             start, some, is_end = _last(stream, end)
@@ -69,10 +72,12 @@ def _last(stream: BinaryIO, end: int) -> tuple[int, list[zipfile.ZipInfo], bool]
     """Where the last archive of these first bytes of a file begins, its members, and whether nothing follows it."""
     file = io.BufferedReader(_Beginning(stream, end))
     with zipfile.ZipFile(file) as archive:
-        members, start, comment = archive.infolist(), archive.start_dir, len(archive.comment)
+        members = archive.infolist()
+        comment = len(archive.comment)
         file.seek(end - _END_SIZE - comment)
         last = file.read(_END_SIZE)
-    places = [start, *(member.header_offset for member in members)]
+    places = [archive.start_dir, *(member.header_offset for member in members)]
     if min(places) < 0 or max(places) > end:
         raise zipfile.BadZipFile("a member is beyond the file")
-    return min(places), members, last.startswith(_END) and int.from_bytes(last[-2:], "little") == comment
+    is_end = last.startswith(_END) and int.from_bytes(last[-2:], "little") == comment
+    return min(places), members, is_end

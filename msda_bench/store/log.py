@@ -18,7 +18,7 @@ import weakref
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msda_bench.atomic import host, make_folder, opened, sync
 from msda_bench.store.codec import LIMIT
@@ -61,7 +61,8 @@ class SealedFile:
                 raise OSError(errno.EFBIG, f"Larger than {_LARGEST} bytes")
             self._handle = os.dup(handle)
         self.path = path
-        self._block, self._block_at = b"", 0
+        self._block = b""
+        self._block_at = 0
         weakref.finalize(self, os.close, self._handle)
 
     def __reduce__(self) -> tuple[type[SealedFile], tuple[Path]]:
@@ -72,7 +73,8 @@ class SealedFile:
         before = start - self._block_at
         if not 0 <= before <= len(self._block) - (stop - start):
             self._block = os.pread(self._handle, max(_BLOCK, stop - start), start)
-            self._block_at, before = start, 0
+            self._block_at = start
+            before = 0
         return self._block[before : before + stop - start]
 
     def next_member(self, at: int) -> int:
@@ -110,14 +112,20 @@ class Line(NamedTuple):
         return _expanded(self.member)[self.start : self.stop]
 
 
-def read_sealed(path: Path) -> Iterator[tuple[Line, bytes]]:
+_Lines: TypeAlias = Iterator[tuple[Line, bytes]]
+"""Lines with their bytes."""
+
+
+def read_sealed(path: Path) -> _Lines:
     """The lines of a sealed file, with their bytes; an OSError if it cannot be read, or is not a regular file.
 
     The whole file is read, since others may have been joined to it, as by `cat`: after its empty last member more
     members may follow, or lines that nobody compressed.
     """
-    file, at = SealedFile(path), 0
-    is_ended, fault = False, ""
+    file = SealedFile(path)
+    at = 0
+    is_ended = False
+    fault = ""
     while at < file.size:
         if file.read(at, at + len(_GZIP)) == _GZIP:
             text, end, fault = _inflate(file, at)
@@ -134,7 +142,7 @@ def read_sealed(path: Path) -> Iterator[tuple[Line, bytes]]:
         yield Line(path, b"", 0, 0, "is truncated"), b""
 
 
-def _uncompressed(path: Path, text: bytes) -> Iterator[tuple[Line, bytes]]:
+def _uncompressed(path: Path, text: bytes) -> _Lines:
     start = 0
     while start < len(text):
         stop = text.find(b"\n", start + _MEMBER) + 1 or len(text)
@@ -143,13 +151,14 @@ def _uncompressed(path: Path, text: bytes) -> Iterator[tuple[Line, bytes]]:
         start = stop
 
 
-def read_log(path: Path, start: int) -> Iterator[tuple[Line, bytes]]:
+def read_log(path: Path, start: int) -> _Lines:
     """The lines of a log from a byte on, with their bytes; raises as `read_sealed`."""
     with opened(path, os.O_RDONLY) as handle:
         os.lseek(handle, start, os.SEEK_SET)
         rest = b""
         while len(rest) <= LIMIT and (piece := os.read(handle, _BLOCK)):
-            end = (rest := rest + piece).rfind(b"\n") + 1
+            rest += piece
+            end = rest.rfind(b"\n") + 1
             yield from _lines(path, gzip.compress(rest[:end], 1), rest[:end])
             rest = rest[end:]
         if rest:
@@ -157,7 +166,7 @@ def read_log(path: Path, start: int) -> Iterator[tuple[Line, bytes]]:
             yield Line(path, b"", 0, len(rest), fault), b""
 
 
-def _lines(path: Path, member: Member | bytes, text: bytes, fault: str = "") -> Iterator[tuple[Line, bytes]]:
+def _lines(path: Path, member: Member | bytes, text: bytes, fault: str = "") -> _Lines:
     start = 0
     while stop := text.find(b"\n", start) + 1:
         yield Line(path, member, start, stop), text[start:stop]
@@ -179,10 +188,12 @@ def _expanded(member: Member | bytes) -> bytes:
 
 def _inflate(file: SealedFile, at: int) -> tuple[bytes, int, str]:
     """Expands the gzip member at a place; returns its bytes, the place after it, and a fault if it is damaged."""
-    inflater, parts = zlib.decompressobj(wbits=31), list[bytes]()
+    inflater = zlib.decompressobj(wbits=31)
+    parts: list[bytes] = []
     try:
         while not inflater.eof:
-            if not (piece := file.read(at, at + _PIECE)):
+            piece = file.read(at, at + _PIECE)
+            if not piece:
                 return b"".join(parts), at, "is truncated"
             parts.append(inflater.decompress(piece, _MOST))
             if inflater.unconsumed_tail:
@@ -221,7 +232,8 @@ class Writer:
         """
         while True:
             with contextlib.suppress(FileNotFoundError):  # it was sealed, and the empty folder removed
-                path, self._path = self._begun(), None
+                path = self._begun()
+                self._path = None
                 with opened(path, os.O_WRONLY | os.O_APPEND) as handle:
                     _write(handle, line)
                     if os.path.samestat(os.fstat(handle), path.stat()):

@@ -56,18 +56,19 @@ class Outcome:
     @property
     def is_possible(self) -> bool:
         """Whether the counts are possible: none, at most as many correct ones as examples, or errors that add up."""
-        sums = (self.sum_absolute_error, self.sum_labels, self.sum_squared_labels)
         if self.n_test == 0:
-            return all(value is None for name, value in vars(self).items() if name != "n_test")
+            return self == Outcome(0)
         if self.n_test < 0 or (self.n_correct is None) == (self.sum_squared_error is None):
             return False
+        later = (self.sum_absolute_error, self.sum_labels, self.sum_squared_labels)
+        known = [value for value in later if value is not None]
         if self.n_correct is not None:
-            return 0 <= self.n_correct <= self.n_test and self._counts_add_up and sums == (None,) * len(sums)
-        squares = (self.sum_squared_error, self.sum_absolute_error, self.sum_squared_labels)
-        whole = None not in sums or sums == (None,) * len(sums)
-        if not whole or self.confusion is not None or any(value is not None and value < 0 for value in squares):
+            return 0 <= self.n_correct <= self.n_test and self._counts_add_up and not known
+        if self.confusion is not None or len(known) not in {0, len(later)}:
             return False
-        return self._sums_add_up
+        squares = (self.sum_squared_error, self.sum_absolute_error, self.sum_squared_labels)
+        is_negative = any(value is not None and value < 0 for value in squares)
+        return not is_negative and self._sums_add_up
 
     def suits(self, task: str) -> bool:
         """Whether it is the outcome of a run with such a task."""
@@ -79,10 +80,10 @@ class Outcome:
     def _counts_add_up(self) -> bool:
         if self.confusion is None:
             return True
-        places = [(true, predicted) for true, predicted, _ in self.confusion]
+        places = {(true, predicted) for true, predicted, _ in self.confusion}
         right = sum(count for true, predicted, count in self.confusion if true == predicted)
-        total = sum(count for *_, count in self.confusion)
-        return (total, right) == (self.n_test, self.n_correct) and len(set(places)) == len(places)
+        total = sum(count for _, _, count in self.confusion)
+        return (total, right) == (self.n_test, self.n_correct) and len(places) == len(self.confusion)
 
     @property
     def _sums_add_up(self) -> bool:
@@ -168,7 +169,15 @@ def same_result(first: Record, second: Record) -> bool:
 
     Counts that an older record does not have make no difference.
     """
-    a, b = (replace(record, timing={}, provenance={}, saved={}, outcome=None) for record in (first, second))
-    one, other = ({} if record.outcome is None else vars(record.outcome) for record in (first, second))
-    pairs = {name: (one.get(name), other.get(name)) for name in one | other}
-    return a == b and all(x == y or (name in LATER and None in (x, y)) for name, (x, y) in pairs.items())
+    apart: dict[str, Any] = {"timing": {}, "provenance": {}, "saved": {}, "outcome": None}
+    if replace(first, **apart) != replace(second, **apart):
+        return False
+    one, other = first.outcome, second.outcome
+    if one is None or other is None:
+        return one is other
+    for name, value in vars(one).items():
+        same = getattr(other, name)
+        lacking = name in LATER and None in (value, same)
+        if value != same and not lacking:
+            return False
+    return True

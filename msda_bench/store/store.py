@@ -136,22 +136,28 @@ class Store:
 
     def refresh(self) -> Store:
         """Reads what is new, and returns itself; a StoreError if it cannot be read, or is of a newer msda-bench."""
-        sealed = [self.folder / SEALED]
         # A log that is gone was sealed by another process after its name was listed.
-        while not all(self._has_read(path) for path in [*filter(os.path.lexists, sealed), *self.logs()]):
+        while not all(map(self._has_read, self._files())):
             pass
         return self
+
+    def _files(self) -> list[Path]:
+        """The files of records: the sealed one, if there is one, and the logs."""
+        sealed = self.folder / SEALED
+        return [sealed, *self.logs()] if os.path.lexists(sealed) else self.logs()
 
     def logs(self) -> list[Path]:
         """The logs, in the order of their names; a StoreError if they cannot be listed."""
         logs = self.folder / LOGS
         with named(logs, "cannot be read"):
-            return sorted(path for path in logs.iterdir() if path.suffix == ".jsonl") if logs.is_dir() else []
+            paths = logs.iterdir() if logs.is_dir() else ()
+            return sorted(path for path in paths if path.suffix == ".jsonl")
 
     def _has_read(self, path: Path) -> bool:
         """Reads what is new in a file; False if it is gone."""
         before, at = self._known.get(path, (None, 0))
-        if before == (now := stamp(path)):
+        now = stamp(path)
+        if now == before:
             return True
         faults: list[str] = []
         try:
@@ -163,8 +169,9 @@ class Store:
                 raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
             faults.append(f"{path}: {_NO_FILE[error.errno]}")
         self._known[path] = now, at
-        more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"][: len(faults) > _MOST_LINES]
-        self.faults += faults[:_MOST_LINES] + more
+        self.faults += faults[:_MOST_LINES]
+        if len(faults) > _MOST_LINES:
+            self.faults.append(f"{path}: {len(faults) - _MOST_LINES} more lines are damaged")
         return True
 
     def _read_lines(self, path: Path, at: int, faults: list[str]) -> int:
@@ -208,8 +215,9 @@ class Store:
             summary = decode_summary(data)
         except NewerRecordError as newer:
             raise StoreError(f"{line.path}: a record {newer}") from newer
-        is_new, self.lines[summary.digest] = summary.digest not in self.lines, line
-        if not is_new:
+        is_known = summary.digest in self.lines
+        self.lines[summary.digest] = line
+        if is_known:
             return
         if summary.status not in RESULTS:
             self.failures.setdefault(summary.key, []).append(summary)
@@ -257,9 +265,13 @@ class Store:
 
     def conflicting(self, keys: Iterable[str]) -> dict[str, str]:
         """A line for each of these cells that has a result that differs from the one that counts, by key."""
-        others = ((key, self._distinct(key)[1:]) for key in keys if key in self._later)
-        what = "another result for the same run"
-        return {key: f"{self.lines[other[0].digest].path}: {what}, {key}" for key, other in others if other}
+        lines = {}
+        for key in keys:
+            others = self._distinct(key)[1:] if key in self._later else []
+            if others:
+                path = self.lines[others[0].digest].path
+                lines[key] = f"{path}: another result for the same run, {key}"
+        return lines
 
     def _distinct(self, key: str) -> list[RecordSummary]:
         """The results of a cell that differ in more than how they were made; the first counts."""
@@ -290,16 +302,17 @@ class Store:
 
     def in_order(self) -> Iterator[RecordSummary]:
         """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""
-        planned: dict[str, None] = {}
+        planned: list[str] = []
         with contextlib.suppress(StoreError):
-            planned = dict.fromkeys(cell.key for cell in self.read_plan().cells)
+            planned = [cell.key for cell in self.read_plan().cells]
         for key in dict.fromkeys([*planned, *sorted(self.results.keys() | self.failures.keys())]):
             yield from self.failures.get(key, ())
             yield from self._distinct(key)
 
     def write_plan(self, plan: Plan) -> None:
         """Replaces the plan in one step; a StoreError, as where it is too large to be read, leaves the older one."""
-        path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
+        path = self.folder / PLAN
+        data = canonical_json(plan_to_json(plan)).encode() + b"\n"
         parse_plan(data)  # a plan that cannot be parsed is not written
         with named(path, "cannot be written, what was stored before is intact"):
             write(path, data)
@@ -333,12 +346,15 @@ class Store:
 
     def add_commands(self, lines: Sequence[str]) -> None:
         """Adds those commands that are not listed; several machines may do this at once."""
-        known, path = self.commands(), self.folder / COMMANDS
+        known = self.commands()
         shown = dict.fromkeys(printable(line, len(line)) for line in lines)
-        if added := [line for line in shown if line not in known]:
-            with named(path, "cannot be written"), opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
-                os.write(handle, "".join(f"{line}\n" for line in added).encode())
-                os.fsync(handle)
+        added = [f"{line}\n" for line in shown if line not in known]
+        if not added:
+            return
+        path = self.folder / COMMANDS
+        with named(path, "cannot be written"), opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
+            os.write(handle, "".join(added).encode())
+            os.fsync(handle)
 
     def drain_warnings(self) -> list[str]:
         """Returns the lines of `faults`, and clears it."""
