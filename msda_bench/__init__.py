@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from msda_bench.deferred import deferred
+
 if TYPE_CHECKING:
     from msda_bench.cli.run import run as run
     from msda_bench.results.across import across as across
@@ -33,29 +35,24 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _HOMES = {
-    "across": "msda_bench.results.across",
-    "advice": "msda_bench.results.command_reports",
-    "compare": "msda_bench.results.compare",
-    "criteria": "msda_bench.results.criteria",
-    "fit": "msda_bench.running.fit",
-    "leaderboard": "msda_bench.results.leaderboard",
-    "load_confusion": "msda_bench.results.predictions",
-    "load_curves": "msda_bench.results.frame",
-    "load_predictions": "msda_bench.results.predictions",
-    "load_results": "msda_bench.results.frame",
-    "plots": "msda_bench_report.plots",
-    "run": "msda_bench.cli.run",
-    "signed_rank": "msda_bench.results.signed_rank",
-    "verify": "msda_bench.results.verify",
+    "msda_bench.cli.run": "run",
+    "msda_bench.results.across": "across",
+    "msda_bench.results.command_reports": "advice",
+    "msda_bench.results.compare": "compare",
+    "msda_bench.results.criteria": "criteria",
+    "msda_bench.results.frame": "load_curves load_results",
+    "msda_bench.results.leaderboard": "leaderboard",
+    "msda_bench.results.predictions": "load_confusion load_predictions",
+    "msda_bench.results.signed_rank": "signed_rank",
+    "msda_bench.results.verify": "verify",
+    "msda_bench.running.fit": "fit",
 }
-__all__ = tuple(_HOMES)
+_imported = deferred(__name__, _HOMES)
+__all__ = tuple(sorted(["plots", *" ".join(_HOMES.values()).split()]))
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(_HOMES[name])
-    return home if name == "plots" else getattr(home, name)
+    return import_module("msda_bench_report.plots") if name == "plots" else _imported(name)
 
 
 def __dir__() -> list[str]:

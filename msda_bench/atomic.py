@@ -150,9 +150,8 @@ def owner_lives(name: str) -> bool | None:
 def _started(process: int) -> int:
     """When a process started, in clock ticks since the machine did; 0 where the system does not tell."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        if Path("/proc/self").readlink().name == str(
-            os.getpid()
-        ):  # otherwise these are the processes outside of a container
+        # Otherwise these are the processes outside of a container.
+        if Path("/proc/self").readlink().name == str(os.getpid()):
             status = Path(f"/proc/{process}/stat").read_bytes()
             return int(status.rpartition(b")")[2].split()[_STARTED])
     return 0

@@ -24,9 +24,13 @@ def printable(text: object, most: int = _LONGEST) -> str:
     """
     whole = str(text)
     line = whole[: max(_READ, most)]
+    is_cut = len(line) < len(whole)
     if not line.isprintable():
-        line = re.sub(r"\s*\n\s*", " ", "".join(char if char.isprintable() else "\n" for char in line)).strip()
-    return line if len(line) <= most and len(whole) <= max(_READ, most) else f"{line[: max(most - 3, 0)]}..."
+        marked = "".join(char if char.isprintable() else "\n" for char in line)
+        line = re.sub(r"\s*\n\s*", " ", marked).strip()
+    if is_cut or len(line) > most:
+        return f"{line[: max(most - 3, 0)]}..."
+    return line
 
 
 class BenchError(Exception):

@@ -40,8 +40,9 @@ def plugin_errors(
         yield
     except BaseException as error:
         # A plain KeyboardInterrupt is the user's only under Python's handler, as in a notebook.
-        plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if isinstance(error, (BenchError, KeyboardInterrupt if plain else Interrupted, *passing)):
+        is_plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        of_user = KeyboardInterrupt if is_plain else Interrupted
+        if isinstance(error, (BenchError, of_user, *passing)):
             raise
         line = describe_with_place(error, packages)
         raise BlamedError(f"{what}: {line}" if what else line) from error
@@ -122,5 +123,7 @@ def broken_package(error: BaseException) -> BenchError | None:
 def _below(package: str, file: str) -> str:
     """The path from the package on, without the folders of this machine above it."""
     parts = Path(file).parts
-    start = len(parts) - 1 - parts[::-1].index(package) if package in parts[:-1] else len(parts) - 1
+    start = len(parts) - 1
+    if package in parts[:-1]:
+        start -= parts[::-1].index(package)
     return "/".join(parts[start:])

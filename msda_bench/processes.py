@@ -88,7 +88,8 @@ class Worker:
 
     def kill(self) -> None:
         """Ends the process, with every process that it started; the next call starts another."""
-        pool, self._pool = self._pool, None
+        pool = self._pool
+        self._pool = None
         if pool is None:
             return
         if self._process is not None and self._process.pid is not None:  # it was started

@@ -75,7 +75,9 @@ class NamedLines:
     """Writes text to stderr line by line: each line is sanitised, and begins with whose it is."""
 
     def __init__(self, whose: str) -> None:
-        self._whose, self._stream, self._rest = whose, sys.stderr, ""
+        self._whose = whose
+        self._stream = sys.stderr
+        self._rest = ""
 
     def write(self, text: str) -> None:
         """Writes what is a whole line now."""

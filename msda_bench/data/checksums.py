@@ -106,16 +106,17 @@ def tree_sha256(folder: Path, memory: Path | None = None) -> str:
     """
     files = sorted(tree_files(folder), key=lambda file: os.fsencode(file[0]))
     kept = None if memory is None else memory / _identity(folder, files)
-    if kept is not None and (known := read_cache(kept)):
+    known = None if kept is None else read_cache(kept)
+    if known:
         return known.decode()
-    digest = hashlib.sha256()
+    lines = hashlib.sha256()
     for name, _ in files:
         with (folder / name).open("rb") as stream:
-            line = hashlib.file_digest(stream, "sha256").hexdigest()
-        digest.update(f"{line}  ".encode() + os.fsencode(name) + b"\n")
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        lines.update(f"{digest}  ".encode() + os.fsencode(name) + b"\n")
     if kept is not None:
-        write_cache(kept, digest.hexdigest().encode())
-    return digest.hexdigest()
+        write_cache(kept, lines.hexdigest().encode())
+    return lines.hexdigest()
 
 
 def _identity(folder: Path, files: list[tuple[str, os.stat_result]]) -> str:
@@ -143,7 +144,7 @@ def is_intact(path: Path, *, read: bool = False) -> bool:
     """
     try:
         digest, *sealed = seal_of(path).read_text("ascii").split()
-        state = [*map(str, _state(path.stat()))]
+        state = list(map(str, _state(path.stat())))
         if state == sealed and not read:
             return True
         with path.open("rb") as stream:

@@ -104,8 +104,11 @@ def _from_addresses(file: File, origin: Url, path: Path, report: Callable[[str],
             part.unlink()
             return
         faults = []
-        mirrors = [f"{mirror.rstrip('/')}/{quote(file.path)}"] if (mirror := os.environ.get(MIRROR)) else []
-        for address in (*mirrors, *origin.addresses):
+        addresses = list(origin.addresses)
+        mirror = os.environ.get(MIRROR)
+        if mirror:
+            addresses.insert(0, f"{mirror.rstrip('/')}/{quote(file.path)}")
+        for address in addresses:
             reason = _from_one(file, address, part, stream)
             if reason is None:
                 os.fsync(stream.fileno())
@@ -120,8 +123,9 @@ def _from_addresses(file: File, origin: Url, path: Path, report: Callable[[str],
 @contextlib.contextmanager
 def _locked(part: Path) -> Iterator[IO[bytes]]:
     """The part file, open at its end and locked; the lock ends with the process, for any reason."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
     while True:
-        with os.fdopen(os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666), "ab") as stream:
+        with os.fdopen(os.open(part, flags, 0o666), "ab") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             is_there = False  # where the previous holder of the lock moved or removed the file
             with contextlib.suppress(FileNotFoundError):
@@ -145,10 +149,14 @@ def _from_one(file: File, address: str, part: Path, stream: IO[bytes]) -> str | 
         start = _length(stream)
         reason = _try(file, address, part, stream)
         length = _length(stream)
-        whole = file.size is None or length >= file.size
-        if reason is not None and whole:  # complete but wrong: discard it
+        if reason is None:
+            break
+        if file.size is not None and length < file.size:
+            repeats = length <= start
+        else:  # complete but wrong: discard it
             stream.truncate(0)
-        if reason is None or not (start if whole else length > start):  # another request would return the same
+            repeats = not start
+        if repeats:  # another request would return the same
             break
     return reason
 
@@ -168,7 +176,9 @@ def _try(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
 
 def _receive(file: File, address: str, stream: IO[bytes]) -> None:
     start = _length(stream)
-    headers = {"User-Agent": f"msda-bench/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
+    headers = {"User-Agent": f"msda-bench/{__version__}"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 - the scheme has been checked
     with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # noqa: S310 - checked; no redirect leads to a file
         held = response.headers.get("Content-Range", "")

@@ -77,7 +77,8 @@ class Frozen:
         contents = hashlib.sha256(np.ascontiguousarray(x).data).hexdigest() if named is None else named
         examples = [contents, list(x.shape), str(x.dtype)]
         identity = [examples, self.embedding.identity, _VERSION, version("torch"), _kind(device)]
-        cls, kind = type(self.backbone), device.partition(":")[0]
+        cls = type(self.backbone)
+        kind = device.partition(":")[0]
         options = {
             "backbone": f"{cls.__module__}:{cls.__qualname__}",
             "params": self.backbone.params(),
@@ -109,7 +110,7 @@ class Frozen:
         return filled_up.view(np.uint8).reshape(len(contents), width)
 
     def _checked(self, x: Inputs) -> Array:
-        if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:
+        if not isinstance(x, np.ndarray) or x.dtype not in (np.uint8, np.float32):
             what = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
             raise DataError(f"backbone {self.backbone.name} computes features of uint8 or float32 examples, not {what}")
         if x.shape[1:] != self.input.shape:
@@ -179,7 +180,8 @@ def _batch(x: Array, device: str) -> torch.Tensor:
     import torch
 
     images = torch.from_numpy(x).to(device)
-    images = images.float().div(255) if images.dtype == torch.uint8 else images
+    if images.dtype == torch.uint8:
+        images = images.float().div(255)
     if images.ndim == len("NCHW"):
         images = images.contiguous(memory_format=torch.channels_last)
     return images

@@ -57,10 +57,11 @@ def vectors(domains: Mapping[str, Inputs]) -> dict[str, Matrix]:
     Raises:
         DataError: rows of two domains have different shapes or kinds.
     """
-    first, usual = next((name, _shape(x)) for name, x in domains.items())
-    for name, x in domains.items():
-        if _shape(x) != usual:
-            raise DataError(f"rows of {first!r} are {usual}, but those of {name!r} {_shape(x)}")
+    shapes = {name: _shape(x) for name, x in domains.items()}
+    first, usual = next(iter(shapes.items()))
+    for name, shape in shapes.items():
+        if shape != usual:
+            raise DataError(f"rows of {first!r} are {usual}, but those of {name!r} {shape}")
     if usual == "texts":
         domains = _bags(cast("Mapping[str, Array]", domains))
     found: dict[str, Matrix] = {}

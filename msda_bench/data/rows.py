@@ -181,7 +181,8 @@ def _make(path: Path, rows: Rows, processes: int) -> None:
             digest.update(piece)
             stream.write(piece)
     seal(path, digest.hexdigest())
-    for done in (*(part.path for part in parts), *copy, *_abandoned(folder)):
+    made_from = [part.path for part in parts]
+    for done in made_from + copy + _abandoned(folder):
         with contextlib.suppress(OSError):  # such as a file of another user; the array is complete
             done.unlink()
 
@@ -299,7 +300,9 @@ def make_part(part: Part) -> Made:
     Raises:
         DataError: the file cannot be written, or no other part can be made, either.
     """
-    made, rows, digest = Made(), part.rows, hashlib.sha256()
+    made = Made()
+    rows = part.rows
+    digest = hashlib.sha256()
     size = rows.together or 1
     try:
         with contextlib.suppress(_IncompleteError), written(part.path) as stream:
@@ -332,7 +335,9 @@ class _IncompleteError(Exception):
 
 
 def _array(rows: Rows) -> tuple[Array, str | None]:
-    contents, shape, note = [_content(row, rows) for row in rows.rows], rows.shape, None
+    contents = [_content(row, rows) for row in rows.rows]
+    shape = rows.shape
+    note = None
     fault = f"{rows.make} failed while {rows.doing} {rows.rows[0].name}"
     try:
         with plugin_errors({package(rows.make)}, fault, (MemoryError,)):

@@ -55,31 +55,22 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
     """
     run = (data.name, target, seed)
     by_class = data.stratify if data.task.has_classes else False
-    rows: dict[str, _Rows] = {}
-    sizes: dict[str, tuple[int, int]] = {}
-    for name, domain in domains.items():
-        rows[name] = _Rows.of(run, name, domain, by_class)
+    rows = {name: _Rows.of(run, name, domain, by_class) for name, domain in domains.items()}
     _check_shared(data, rows.values())
-    for name, domain in domains.items():
-        sizes[name] = counts(data, name, target, extent_of(domain))
+    sizes = {name: counts(data, name, target, extent_of(domain)) for name, domain in domains.items()}
     train, test = _of_target(data, target, rows[target], *sizes[target])
     tested = rows[target].groups_of(test)
-    training = {target: train}
-    for name in domains:
+    training = {}
+    for name, (trained, _) in sizes.items():
         if name != target:
-            trained, _ = sizes[name]
             training[name] = _of_source(data, name, rows[name], trained, tested)
     trained_on = [rows[name].groups_of(some) for name, some in training.items()]
-    used = np.concatenate([tested, *trained_on])
-    splits = {}
-    for name in domains:
-        if name == target:
-            splits[name] = Split(train, test)
-            continue
+    used = np.concatenate([tested, rows[target].groups_of(train), *trained_on])
+    splits = {target: Split(train, test)}
+    for name, mine in training.items():
         _, held_out = sizes[name]
-        left = rows[name].left_by(training[name])
-        unseen = rows[name].outside(used, left)
-        splits[name] = Split(training[name], unseen[:held_out])
+        unseen = rows[name].outside(used, rows[name].left_by(mine))
+        splits[name] = Split(mine, unseen[:held_out])
     return splits
 
 

@@ -17,7 +17,9 @@ def images_in(path: Path) -> tuple[str, list[Path]] | None:
 
     Such a column holds an image's file as the field `bytes`.
     """
-    files = [path] if path.suffix == ".parquet" else sorted([*path.glob("*.parquet"), *path.glob("data/*.parquet")])
+    files = [path]
+    if path.suffix != ".parquet":
+        files = sorted([*path.glob("*.parquet"), *path.glob("data/*.parquet")])
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -80,11 +82,13 @@ def _unpack(file: Path, columns: tuple[str, str, str], folder: Path, part: str) 
         schema = held.schema_arrow
         if absent := {*columns} - {*schema.names}:
             raise DataError(f"{file}: no column {', '.join(sorted(absent))}; it has {', '.join(schema.names)}")
-        known = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+        written = (schema.metadata or {}).get(b"huggingface", b"{}")
+        known = json.loads(written).get("info", {}).get("features", {})
         _, of_domain, of_label = columns
         row = left_out = 0
         for batch in held.iter_batches(64, columns=[*columns]):
-            for image, raw_domain, raw_label in zip(*(batch[name].to_pylist() for name in columns), strict=True):
+            values = [batch[name].to_pylist() for name in columns]
+            for image, raw_domain, raw_label in zip(*values, strict=True):
                 row += 1
                 domain = _name(raw_domain, known.get(of_domain, {}))
                 label = _name(raw_label, known.get(of_label, {}))

@@ -13,12 +13,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from msda_bench import streams
 
+State: TypeAlias = dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]
+"""Parts of the state by name: how each is read, and written."""
 _LIBRARIES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 """Environment variables that torch and scikit-learn set when they are imported or first used."""
 
@@ -52,8 +54,8 @@ def restored(write: Callable[[str], object] | None = None) -> Iterator[list[str]
                     changed.append(what)
 
 
-def number_state() -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
-    """What changes the numbers of later runs, torch's part if it is imported: how each is read, and written."""
+def number_state() -> State:
+    """What changes the numbers of later runs, torch's part if it is imported."""
     if "torch" not in sys.modules:
         return {**_STATE}
     from msda_bench.plugins.torch_state import TORCH_STATE
@@ -148,15 +150,15 @@ def _umask() -> int:
     return mask
 
 
-_STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+_STATE: State = {
     "numpy's global random generator": (np.random.get_state, np.random.set_state),
     "Python's global random generator": (random.getstate, random.setstate),
     "numpy's error handling": (np.geterr, lambda kept: np.seterr(**kept)),
     "the environment's variables": (_environment, _set_environment),
     "the working folder": (_folder, _set_folder),
 }
-"""What changes the numbers of later runs apart from torch's: how each is read, and written."""
-_SURROUNDINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+"""What changes the numbers of later runs apart from torch's."""
+_SURROUNDINGS: State = {
     "the warnings' filters": (_warnings, _set_warnings),
     "the root logger": (_logging, _set_logging),
     "the signal handlers": (_handlers, _set_handlers),

@@ -114,7 +114,8 @@ class Registry:
     def __init__(
         self, entries: Iterable[Entry], broken: Iterable[BrokenPlugin] = (), changed: Iterable[str] = ()
     ) -> None:
-        self.broken, self.changed = tuple(broken), tuple(changed)
+        self.broken = tuple(broken)
+        self.changed = tuple(changed)
         self._by_name: dict[tuple[str, str], list[Entry]] = {}
         # Two entry points of a distribution may bring one class, which is no conflict.
         different = {(id(entry.cls), entry.origin): entry for entry in entries}
@@ -130,8 +131,9 @@ class Registry:
     @property
     def problems(self) -> list[str]:
         """A line for each broken plugin, and for each name that several components claim."""
-        conflicts = (_conflict(group) for group in self._by_name.values() if len(group) > 1)
-        return [*(plugin.line for plugin in self.broken), *conflicts]
+        lines = [plugin.line for plugin in self.broken]
+        lines += [_conflict(group) for group in self._by_name.values() if len(group) > 1]
+        return lines
 
     def names(self, kind: str) -> list[str]:
         """The sorted names of the components of a kind."""
@@ -228,8 +230,10 @@ def discover(
     points = importlib.metadata.entry_points(group=group) if entry_points is None else entry_points
     for point in sorted(points, key=lambda point: (*_distribution(point), point.name, point.value)):
         name, version = _distribution(point)
-        origin, what = f"{name} {version}", f"entry point {point.name!r} ({point.value})"
-        printed, threads = NamedLines(origin), {*threading.enumerate()}
+        origin = f"{name} {version}"
+        what = f"entry point {point.name!r} ({point.value})"
+        printed = NamedLines(origin)
+        threads = set(threading.enumerate())
         with restored(printed.write) as settings:
             for part in _classes(point, what, hooks):
                 if isinstance(part, str):
@@ -237,7 +241,7 @@ def discover(
                 else:
                     entries.append(Entry(part.kind, part, name, version))
         printed.end()
-        for thread in {*threading.enumerate()} - threads:
+        for thread in set(threading.enumerate()) - threads:
             thread.name += f" of {origin}"  # the end of the command names a thread that still runs
         if settings:
             deed = f"{what} changed {' and '.join(settings)}"

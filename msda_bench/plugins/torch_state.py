@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import torch
+
+from msda_bench.plugins.process_state import State
 
 _DEVICES = ("cpu", "cuda")
 
@@ -19,7 +20,8 @@ def neutral() -> Iterator[None]:
     That is with gradients, in float32, on the CPU, without autocast and anomaly detection, and with a warning where
     NumPy divides by zero.
     """
-    dtype, autocast = torch.get_default_dtype(), [torch.is_autocast_enabled(device) for device in _DEVICES]
+    dtype = torch.get_default_dtype()
+    autocast = _autocast()
     elsewhere = torch.get_default_device().type != "cpu"
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.inference_mode(mode=False))  # turns gradients on, too
@@ -40,12 +42,16 @@ def _set_default_device(device: torch.device) -> None:
     torch.set_default_device(None if device.type == "cpu" else device)
 
 
+def _autocast() -> list[bool]:
+    return [torch.is_autocast_enabled(device) for device in _DEVICES]
+
+
 def _set_autocast(enabled: list[bool]) -> None:
     for device, value in zip(_DEVICES, enabled, strict=True):
         torch.set_autocast_enabled(device, value)
 
 
-TORCH_STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+TORCH_STATE: State = {
     "torch's default device": (torch.get_default_device, _set_default_device),
     "torch's global random generator": (torch.get_rng_state, torch.set_rng_state),
     "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
@@ -53,6 +59,6 @@ TORCH_STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "torch's gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
     "torch's deterministic mode": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
     "torch's float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-    "torch's autocast": (lambda: [torch.is_autocast_enabled(device) for device in _DEVICES], _set_autocast),
+    "torch's autocast": (_autocast, _set_autocast),
 }
-"""What changes the numbers of later runs: how each is read, and written."""
+"""What changes the numbers of later runs."""
