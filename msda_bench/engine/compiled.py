@@ -18,7 +18,7 @@ from msda_bench.layers import BagLinear
 
 
 class CompiledBag:
-    """Computes the layer's product, and is the optimiser of its weight, by Adadelta.
+    """Computes the layer's product, and optimises its weight by Adadelta.
 
     The gradient of the weight is never formed: the backward pass leaves the gradient of the product here, and `step`
     sums each word's share and updates its row in one go. So between backward and step `weight.grad` is None.

@@ -200,7 +200,7 @@ class _Evaluated:
         return self.shifted(torch.cat(outputs))
 
     def _kept_arrays(self, outputs: Tensor) -> dict[str, bytes]:
-        """The files that the run's cell asks for, by name."""
+        """The files that the suite keeps beside the record, by name."""
         packed: dict[str, bytes] = {}
         for name in self.run.cell.keep:
             arrays = _predicted(self.run, outputs) if name == "predictions" else self._weights()

@@ -30,8 +30,8 @@ AT_ONCE = 1
 def can_replay(run: Run, device: torch.device) -> bool:
     """Whether a run's steps read nothing but their tensors, so that a graph has all that changes from one to the next.
 
-    It is known of what stacks and is of this package, each tested on a GPU. A layer from elsewhere may count its calls,
-    unless its component says that it is `capturable`. An aggregator builds no layers, so it may be anyone's.
+    That is known of components of this package that stack, which are tested on a GPU. A layer from elsewhere may count
+    its calls, unless its component says that it is `capturable`. An aggregator builds no layers, so it may be anyone's.
     """
     if not machine.records_updates(device):
         return False

@@ -53,7 +53,7 @@ class Loop:
             )
         self._hooks = StateHooks(runs, program, self._draws)
         self._replays = can_replay(first, device)
-        # A graph holds no examples of the host, nor what an `augment` may draw there.
+        # A graph can hold neither examples on the host nor what `augment` may draw there.
         self._takes_rows = not self._replays or (isinstance(program.x, Tensor) and not program.augment.changes)
         self._step_function: StepFunction
         self._aggregator_state = self._joined([_initial_state(run) for run in runs])
@@ -96,7 +96,7 @@ class Loop:
         return self._log[: self._all_steps - before].to("cpu", torch.float64)  # the last epoch may be shorter
 
     def finish(self) -> None:
-        """Replaces the last step's weights by those to be tested, if the protocol asks for that."""
+        """Frees the graphs, and replaces the weights of the last step by averages if the protocol asks for these."""
         del self._step_function  # frees what graphs hold
         if self._average is not None:
             self._average.put()
@@ -243,7 +243,7 @@ class Loop:
 
 
 def _noted(last: Tensor, taken: Step) -> Tensor:
-    """(*lead, 3, k) risks, gaps and weights; what the step left out keeps its last value."""
+    """(*lead, 3, k) risks, gaps and weights; values that the step left out stay as they were."""
     noted = []
     for place, part in enumerate((taken.risks, taken.gaps, taken.weights)):
         noted.append(part.detach() if part.shape[-1] else last[..., place, :])
@@ -261,7 +261,7 @@ def _initial_state(run: Run) -> Tensor:
 
 
 def lr_shares(training: TrainingConfig, steps: int) -> list[float] | None:
-    """The share of the learning rate in each of a run's steps; None if it is always the whole.
+    """The share of the learning rate in each of a run's steps; None if the rate never changes.
 
     In the w steps of warm-up the share is (i + 1) / (w + 1) at step i, from 0; the schedule runs over the rest.
     """
@@ -310,7 +310,7 @@ class Average:
 
     @torch.no_grad()
     def after(self, step: int) -> None:
-        """Takes in the tensors after a step, counted from 0 over the whole run."""
+        """Adds the tensors after a step, counted from 0 over the whole run, to the averages."""
         if step < self._first:
             return
         self._seen += 1

@@ -1,4 +1,4 @@
-"""What the machine gives a run: compiled loops, and the device and versions that its record names."""
+"""What a run uses of the machine: compiled loops, the device, and the versions that its record names."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class _Optimizer(Protocol):
 
 
 class _Decaying(_Optimizer, Protocol):
-    """One that decays weights."""
+    """An optimiser that decays weights."""
 
     def decay(self, offsets: Mapping[int, Tensor]) -> None: ...
 

@@ -27,7 +27,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A cell with its components and the data of its split; by `files` its backbone finds its weights."""
+    """A cell with its components and the data of its split; `files` have the weights of its backbone."""
 
     cell: RunSpec
     components: Components

@@ -37,7 +37,7 @@ _IMAGES = 4
 
 
 class Augment:
-    """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes no number.
+    """Calls the `augment` of a dataset, unless the network gets frozen features; otherwise no number changes.
 
     If `stacked`, batches and keys have a leading dimension of runs. `changes` is whether it calls anything.
     """

@@ -31,7 +31,7 @@ def unstackable_reason(components: Components) -> str | None:
 
 
 def convolves(components: Components) -> bool:
-    """Whether the network convolves: `torch.vmap` makes grouped convolutions of a stack's, which take a GPU longer."""
+    """Whether the network convolves: `torch.vmap` groups the convolutions of a stack, which are slower on a GPU."""
     with torch.random.fork_rng(devices=[]):
         network = components.backbone.build(components.dataset.task, components.input)
     return any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network.features.modules())  # noqa: SLF001 - as in `Trunk`

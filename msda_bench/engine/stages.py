@@ -50,7 +50,7 @@ class OptimizerSegment:
 
 
 class Stages:
-    """Cuts a run, of a stack any one, into its stages, in order.
+    """Cuts a run, or any run of a stack, into its stages, in order.
 
     Raises:
         PluginError: the scheme's stages contradict each other, or are more than there are steps.

@@ -19,7 +19,7 @@ from msda_bench.engine.tensors import take
 
 
 class StateHooks:
-    """Calls a scheme's hooks `carry`, `at_stage`, `at_epoch` and `after_step`, if it has them.
+    """Calls a scheme's hooks `carry`, `at_stage`, `at_epoch` and `after_step`, if it overrides them.
 
     Runs whose scheme has a state have the same sizes; the program's `state` holds the values.
     """
@@ -125,7 +125,7 @@ class StateHooks:
         return TargetPass(features, outputs, key, progress)
 
     def _passed(self, rows: Sequence[Tensor], *more: Sequence[Tensor]) -> list[Tensor]:
-        """Features and outputs of each run's rows, and what each run has more, stacked if the runs are."""
+        """Features and outputs of each run's rows, then the other values of each run; stacked if the runs are."""
         examples = [take(run.data.x, mine) for run, mine in zip(self._runs, rows, strict=True)]
         seen = self._program.apply(examples)
         features = [part.features for part in seen]

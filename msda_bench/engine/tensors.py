@@ -187,7 +187,7 @@ def batch_of(examples: Examples, rows: Tensor) -> Numbers:
 
 
 def where_rows(examples: Examples, rows: Tensor) -> Tensor:
-    """The rows where `batch_of` needs them; called for a whole epoch, so that its steps need not wait for a GPU."""
+    """The rows on the device where `batch_of` needs them: of a whole epoch at once, so that no step waits for a GPU."""
     if isinstance(examples, HostBytes):
         return rows.cpu()
     return rows
