@@ -304,7 +304,7 @@ def test_unsuitable_images_are_refused_before_anything_is_read():
 
 def test_a_fine_tuned_network_draws_nothing_from_the_global_generator(where):
     backbone = Torchvision(model="efficientnet_b0", weights=None, trainable="all")
-    features = backbone.build(Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles(where)).features.train()
+    features = backbone.build(TWO, InputSpec((3, 32, 32)), LocalFiles(where)).features.train()
     before = torch.get_rng_state()
     features(torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)))
     assert torch.equal(torch.get_rng_state(), before)

@@ -14,9 +14,9 @@ from msda_bench_builtin.datasets import Amazon, Digits, Stress
 from msda_bench_builtin.schemes import Regularised, Wjdot
 from tests.reader import text_of
 
-ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
-ENTRIES = [entry for entry in ENTRIES if entry.name != "estimator"]  # it needs a file: schemes/test_own.py
-COMPONENTS = [entry.create({}) for entry in ENTRIES]
+OURS = {(entry.kind, entry.name): entry for entry in discover().entries if entry.distribution == "msda-bench"}
+# `estimator` needs a file: schemes/test_own.py.
+COMPONENTS = [entry.create({}) for entry in OURS.values() if entry.name != "estimator"]
 COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
     Mlp(hidden=()),
@@ -43,7 +43,6 @@ def test_component_keeps_its_contract(component, check):
 
 
 METHODS, DATASETS = (text_of(f"docs/{page}.md") for page in ("methods", "datasets"))
-OURS = {(entry.kind, entry.name): entry for entry in discover().entries if entry.distribution == "msda-bench"}
 KIND = {"discrepancy": "Discrepancies", "aggregator": "Aggregators", "scheme": "Schemes", "validator": "Validators"}
 
 

@@ -1,11 +1,9 @@
 """Properties of several datasets, and of the real bytes where they are on this machine."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from msda_bench.api import Dataset, Pip, Url
+from msda_bench.api import Pip, Url
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.plugins import discover
 from msda_bench_builtin.datasets import (
@@ -54,8 +52,7 @@ def test_the_fingerprint_depends_on_the_renderer_of_rendered_domains(usual, monk
 
 def test_every_file_that_can_be_fetched_has_its_own_checksum():
     entries = [entry for entry in discover().entries if (entry.kind, entry.distribution) == ("dataset", "msda-bench")]
-    datasets = [entry.create({}) for entry in entries]
-    files = {file for data in datasets if isinstance(data, Dataset) for file in data.files}
+    files = {file for entry in entries for file in entry.create({}).files}
     published = [file for file in files if isinstance(file.origin, Url | Pip)]
     assert len({file.checksum for file in published}) == len(published) > 20
     assert [file.path for file in published if file.sha256 is None] == ["mnist_m/mnist_m.tar.gz"]
@@ -77,7 +74,6 @@ def test_a_larger_pool_extends_a_smaller_one(crafted, few, many, domain):
     assert np.array_equal(small.y, large.y[: len(small.y)])
 
 
-Real = Callable[[Dataset], LocalFiles]
 DIGITS = Digits(domains=("mnist", "svhn"), copies="reduced")
 MNIST = [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
 SVHN = [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
