@@ -114,7 +114,7 @@ class Crews(WorkerPlugin):
 
 
 def train_task(job: Job, plugin: str) -> list[Event]:
-    """A dask task: checks the store, trains what is missing, publishes, and reports; doing it twice is harmless.
+    """A dask task: checks the store, trains missing runs, publishes, and reports; doing it twice is harmless.
 
     Raises:
         LostClusterError: the scheduler of this run is gone.

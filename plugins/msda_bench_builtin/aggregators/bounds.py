@@ -1,4 +1,4 @@
-"""The base of aggregators whose formulas are of the sources' bound terms alone."""
+"""The base of aggregators whose formulas use only the sources' bound terms."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class ConvNet1d(Backbone):
 
 
 class _WithKnown(nn.Module):
-    """Adds a last channel: 1 at a step at which any of the last `mask` channels is 1, which say what is known."""
+    """Adds a last channel: 1 at each step at which some number is known, as the last `mask` channels say."""
 
     def __init__(self, mask: int) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 Counts: TypeAlias = Mapping[str, Mapping[str, int]]
 """Examples by class, by domain."""
 _FEW = 20
-"""Of fewer labelled examples of a domain, of which half are tested, the tests are too small to compare methods by."""
+"""A domain with fewer labelled examples, half of them for the test, is too small a test to compare methods by."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 _RARE = 0.1

@@ -229,7 +229,7 @@ def _local(parts: Parts, i: int, x: Examples) -> Tensor:
 
 
 def _with_offsets(parts: Parts, carried: Carried) -> dict[str, Tensor]:
-    """All weights with what is added to them."""
+    """All weights with the carried offsets added."""
     return {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
 
 

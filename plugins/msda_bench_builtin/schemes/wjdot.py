@@ -104,7 +104,7 @@ class Wjdot(Scheme):
         return Each(fresh_copy(network.predictor) for _ in range(k))
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
-        """Equal weights of the sources, for the second stage; for the exact plan, room for what is transported."""
+        """Equal weights of the sources, for the second stage; for the exact plan, room for the transported examples."""
         if stage.name != "transport":
             return {}
         k = len(sizes.groups)

@@ -1,4 +1,4 @@
-"""Scores of the target's predictions alone."""
+"""Scores that need only the target's predictions."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def luma(x: Tensor) -> Tensor:
 
 
 def _erased(x: Tensor, draws: Tensor, rate: float) -> Tensor:
-    """Images of which this share has a grey rectangle, by draws (n, 4): whether, how large, how far right and down."""
+    """Images, this share of them with a grey rectangle, by draws (n, 4): whether, how large, how far right and down."""
     whether, how_large, right, down = draws.unbind(1)
     height, width = x.shape[-2:]
     least, most = _ERASED

@@ -261,7 +261,7 @@ class Images(Dataset):
         return None
 
     def _groups(self, domain: str, names: Sequence[str], listed_groups: Mapping[str, str] | None) -> Array | None:
-        """The group of each image, in this domain alone.
+        """The group of each image, which is of this domain only.
 
         Raises:
             DataError: an image has none, or all have the same.

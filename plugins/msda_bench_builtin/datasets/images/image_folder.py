@@ -56,7 +56,7 @@ def placed(rows: Iterable[Row], layout: str) -> list[Placed]:
 
 
 def _repeats(parts: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The parts of domains whose images others of their parts have, too."""
+    """The parts of domains whose images are also in other parts."""
     count = Counter(domain for domain, _ in parts)
     trained = {domain for domain, part in parts if part_of(part) == "train" and plain_name(part) != "trainval"}
     repeats: set[tuple[str, str]] = set()
@@ -139,7 +139,7 @@ class FolderImages(Images):
         return [plain_name(name) for name in names]
 
     def listed(self, domain: str, files: Files) -> Listing:
-        """The domain's images by class and name; odd are missing classes and folders spelt in two ways."""
+        """The domain's images by class and name; `odd` has missing classes and folders spelt in two ways."""
         path = files.path(self.files[0])
         images = placed(files_of(path).images, self.layout)
         tree, classes = self._tree(images, self.domains)

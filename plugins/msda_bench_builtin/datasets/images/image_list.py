@@ -81,7 +81,7 @@ class ListedImages(Images):
         return names
 
     def listed(self, domain: str, files: Files) -> Listing:
-        """The domain's images in the order of its lists; odd are missing classes and images listed twice."""
+        """The domain's images in the order of its lists; `odd` has missing classes and images listed twice."""
         folder = files.path(self.files[0])
         train, test = self.lists
         entries = [(*entry, False) for entry in self.entries(folder, train, domain)]

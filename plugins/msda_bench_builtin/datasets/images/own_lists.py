@@ -12,7 +12,7 @@ _LARGEST = 1 << 27
 """The maximum size of a list in bytes."""
 _LINE = re.compile(r"(?P<name>.+?)\s+(?P<label>\d{1,9})(?:\s+(?P<group>\S+))?\s*")
 _MOST_ABSENT = 0.5
-"""A text file of which a larger share of lines names no image is no list."""
+"""A text file is no list if more than this share of its lines name no image."""
 
 
 class OwnLists(NamedTuple):

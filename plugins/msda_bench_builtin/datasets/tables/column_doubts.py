@@ -1,4 +1,4 @@
-"""Doubts about the columns of a table, each alone and beside the others, and about its rows."""
+"""Doubts about the columns of a table, one by one and compared with each other, and about its rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BY_TEXT = "to learn from its words name it by --text"
 _ENOUGH = 40
 """Rows, from which on what one column tells is measured."""
 _MEASURED = 5000
-"""The maximum number of rows of which that is measured; they are evenly spaced."""
+"""At most so many rows, evenly spaced, are used to measure that."""
 _TOLD, _TOLD_BY_GAPS = 0.75, 0.25
 """How much one column, or which values are missing, must tell to be reported; see `Told.exceeds`."""
 _FOLLOWED = 0.98
@@ -275,7 +275,7 @@ def _of_one_domain(look: Look, name: str, column: Column) -> Finding | None:
 
 
 def _determines(codes: Array, others: Array) -> bool:
-    """Whether each code comes with one other alone."""
+    """Whether each code always comes with the same one of the others."""
     last = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
     last[codes] = others
     return bool((last[codes] == others).all())
@@ -309,7 +309,7 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
 
 
 def _of_one_value(look: Look, name: str, column: Column) -> Iterator[tuple[int, str]]:
-    """The domains of enough rows in which a column has one value alone, if it has others elsewhere; and the value."""
+    """The domains of enough rows in which a column has only one value, if it has others elsewhere; and the value."""
     codes = look.codes(name)
     sizes = np.bincount(look.places, minlength=len(look.names))
     there = codes >= 0
@@ -324,7 +324,7 @@ def _of_one_value(look: Look, name: str, column: Column) -> Iterator[tuple[int, 
 
 
 def _telling(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
-    """What tells the domain or the label by itself: a column, or which values are missing."""
+    """Columns from which the domain or the label can be predicted, and whether missing values predict them."""
     some = np.unique(np.linspace(0, len(look.rows) - 1, _MEASURED).astype(int))
     labels = look.labels[some]
     known = labels >= 0

@@ -54,7 +54,7 @@ class InputColumn:
 
     @property
     def width(self) -> int:
-        """Columns after it: the number, and whether it is missing; or one for each text, and one for unseen ones."""
+        """Columns after `fitted`: a number, and whether it is missing; or one for each text, and one for new texts."""
         return len(self.levels) + 1 if self.levels else 1 + self.gaps
 
 
@@ -332,7 +332,7 @@ def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, wo
 
 
 def _most_frequent(kind: InputColumn, places: Array) -> int:
-    """The place of the text of a category that most rows have, of those that have one; the first if none has."""
+    """The place of a category's most frequent text, missing values aside; the first if all are missing."""
     counts = np.bincount(places[places >= 0].astype(np.int64), minlength=len(kind.levels))
     counts[kind.levels.index("")] = 0
     return int(counts.argmax())

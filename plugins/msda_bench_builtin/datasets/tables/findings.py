@@ -29,7 +29,7 @@ class Finding:
     Attributes:
         kind: the first word of its line, such as `date`.
         what: what was seen, and where.
-        fate: the parameter of the dataset that answers it.
+        fate: the parameter of the dataset that settles it.
         column: the column that the parameter gets, with the texts of `test`, or the columns and texts of `missing`.
         remedy: what else the user can do.
     """
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """The column alone."""
+        """The column without the texts."""
         return self.column.rpartition("=")[0] if self.fate == "test" else self.column
 
     def line(self, *, answered: bool) -> str:
@@ -50,7 +50,7 @@ class Finding:
         return f"{self.kind}: {self.what}{self._answered() if answered else self._open()}"
 
     def _answered(self) -> str:
-        """How the suite answers it."""
+        """How the suite settles the doubt."""
         column = shlex.quote(self.column)
         if self.fate in {"group", "groups"}:
             return f", so the suite has `{self.fate}: {self.column}` (as by `--group {column}`)"
@@ -62,7 +62,7 @@ class Finding:
         return f"{'' if self.fate == 'none' else f', so it is in `{self.fate}`'}{self._remedy}"
 
     def _open(self) -> str:
-        """What answers it."""
+        """What would settle the doubt."""
         column = shlex.quote(self.column)
         if self.fate in {"group", "groups"}:
             return f"; `--group {column}` (`{self.fate}` in a suite) keeps them together"

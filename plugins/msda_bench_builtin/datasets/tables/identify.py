@@ -166,7 +166,7 @@ def _left_out(data: FromFile, unlabelled: str) -> tuple[dict[str, Any], list[str
 
 
 def _useless(data: FromFile, roles: Roles, labels: Mapping[str, Array]) -> dict[str, str]:
-    """The domains that have one row or one class alone, and a line on each.
+    """The domains that have only one row or one class, and a line on each.
 
     Raises:
         DataError: a domain's one class may stand for no label.

@@ -34,7 +34,7 @@ class Marked(NamedTuple):
 
 
 def named_in(text: str, held: Collection[str]) -> tuple[str, tuple[str, ...]]:
-    """The column and the values that `COLUMN` or `COLUMN=VALUE,VALUE` names; no values for a column alone."""
+    """The column and the values that `COLUMN` or `COLUMN=VALUE,VALUE` names; no values if only a column is named."""
     if text in held or "=" not in text:
         return text, ()
     ends = [place for place, char in enumerate(text) if char == "="]

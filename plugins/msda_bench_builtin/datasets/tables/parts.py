@@ -133,7 +133,7 @@ class Parts:
             yield f"domains without a class of another domain, {names_text(strange)}; {remedy}"
 
     def remarks(self) -> Iterator[str]:
-        """Official test rows, and classes that only one domain has, or that some lack."""
+        """Lines on official test rows, and on classes that only one domain has or that some domains do not have."""
         if self.test is not None:
             yield self._tested(self.test)
             yield from self._one_sided(self.test)
@@ -142,7 +142,7 @@ class Parts:
         yield from self._lacking()
 
     def _lacking(self) -> Iterator[str]:
-        """Classes of several domains that others lack."""
+        """A line on classes that several domains have and others do not."""
         alone = set[str]().union(*self._alone().values())
         some: list[str] = []
         for name, rows in self.rows.items():
@@ -171,7 +171,7 @@ class Parts:
         return f"{line}; none in {names_text(none)}, where each run draws its own"
 
     def _one_sided(self, test: Array) -> Iterator[str]:
-        """Classes of a domain that its official test rows, or all others of its rows, lack."""
+        """A line on each domain whose official test rows, or training rows, do not have all of its classes."""
         if not self.classes:
             return
         for name, rows in self.rows.items():
@@ -206,7 +206,7 @@ _MASK = re.compile(r"-\d+|9{2,}")
 
 
 def _masks(classes: Collection[str], alone: Mapping[str, Sequence[str]]) -> list[str]:
-    """Classes of one domain each that are such numbers, unless other classes are, too."""
+    """Classes that are such numbers and occur in one domain each; none if a class of several domains is one, too."""
     of_one = set[str]().union(*alone.values())
     masks = sorted(filter(_MASK.fullmatch, classes))
     return masks if of_one.issuperset(masks) else []

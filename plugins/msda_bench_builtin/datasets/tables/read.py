@@ -81,7 +81,7 @@ class Column:
         return np.append(self.numbers, np.nan)[self.codes]
 
     def without(self, name: str, texts: Collection[str]) -> Column:
-        """The column, called `name`, where these texts stand for a missing value, too."""
+        """The column, called `name`, in which these texts stand for a missing value as well."""
         if not texts:
             return self
         made = Column.of(self.texts, self.codes, {*self.missing, *texts}, self.gaps)
@@ -156,7 +156,7 @@ def _constant(text: str, columns: Mapping[str, Column], missing: Collection[str]
 
 
 def _add_folders(part: Part, columns: dict[str, Column], missing: Collection[str]) -> None:
-    """Adds the columns that the names of a file's folders give; one that the file has, too, must say the same."""
+    """Adds the columns given by the names of a file's folders; a column that the file also has must agree."""
     for name, value in part.columns.items():
         made = _constant(value, columns, missing)
         held = columns.setdefault(name, made)

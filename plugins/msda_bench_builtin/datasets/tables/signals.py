@@ -99,14 +99,14 @@ def network_for(x: Array) -> dict[str, dict[str, Any]]:
 
 
 def padded_axes(gaps: Array) -> list[int]:
-    """The axes along which gaps (n, ...) lie at the ends alone, or at the beginnings; none if a row is all gaps."""
+    """The axes along which gaps (n, ...) lie only at the ends, or only at the beginnings; none if a row is all gaps."""
     if not gaps.any() or gaps.all(tuple(range(1, gaps.ndim))).any():
         return []
     return [axis for axis in range(1, gaps.ndim) if _is_padding(np.moveaxis(gaps, axis, -1))]
 
 
 def _is_padding(gaps: Array) -> bool:
-    """Whether gaps lie at the ends of the last axis alone, or at its beginnings."""
+    """Whether gaps lie only at the ends of the last axis, or only at its beginnings."""
     before = gaps[..., :-1]
     after = gaps[..., 1:]
     if (before == after).all():
