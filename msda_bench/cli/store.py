@@ -34,8 +34,9 @@ def verify(*, folders: Sequence[Path], strict: bool) -> int:
         unfit: list[str] = []
         if strict:
             unfit += checked.unplanned
+        if strict and not checked.bad:
             with reported(unfit):
-                unfit += () if checked.bad else _outdated(store.folder)
+                unfit += _outdated(store.folder)
         unfit += checked.blocking
         for line in (*checked.bad, *checked.conflicts, *unfit, *checked.unfinished):
             say(line)
@@ -105,7 +106,8 @@ def reference(*, folder: Path, out: Path) -> int:
     refuse_result_folders(out.absolute().parent)
     if os.path.lexists(out):
         try:
-            _ = None if out.is_dir() else read_reference(out)
+            if not out.is_dir():
+                read_reference(out)
         except BenchError:
             raise BenchError(f"--out {out}: is no reference, and stays as it is; name another file") from None
     runs = load_results(folder)

@@ -72,7 +72,9 @@ def _without_files(
                 missing[owner.name] = [*missing.get(owner.name, ()), *gone]
                 by_name = by_name and set(gone) <= _of_default(owner)
             problems.extend(_faults([file for file in owner.files if file not in gone], local))
-    return [*([describe_absent(missing, where, by_name=by_name)] if missing else []), *problems]
+    if missing:
+        problems.insert(0, describe_absent(missing, where, by_name=by_name))
+    return problems
 
 
 def check_sizes(cells: Iterable[RunSpec], registry: Registry) -> None:

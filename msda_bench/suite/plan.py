@@ -146,7 +146,7 @@ class Experiment(Comparison):
     @property
     def is_altered(self) -> bool:
         """Whether a domain of its dataset is changed or left out, to see the effect."""
-        return not self.corrupted == self.without == self.label_shift is None
+        return any(change is not None for change in (self.corrupted, self.without, self.label_shift))
 
     @property
     def every_seed(self) -> tuple[int, ...]:

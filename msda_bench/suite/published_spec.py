@@ -49,10 +49,11 @@ class PublishedSpec(SuitePart):
 
     @model_validator(mode="after")
     def _read(self, info: ValidationInfo) -> PublishedSpec:
-        context = context_of(info)
+        context, name = context_of(info), self.table
         try:
-            own = self.table.endswith(ENDING)
-            table = find_table(str(included(self.table, context.folder, context.top)) if own else self.table)
+            if name.endswith(ENDING):
+                name = str(included(name, context.folder, context.top))
+            table = find_table(name)
         except UnreadableError as error:
             raise refused(f"{shown_value(self.table)} {error}", ("table",)) from None
         except SuiteError as error:

@@ -69,8 +69,9 @@ class Document:
             return
         # A missing value is reported at the mapping's own key.
         missing = known != loc and isinstance(reduce(getitem, known, self.value), dict | list)
+        at_key = missing or (fault.where == "key" and known == loc)
         key, value = self.places.get(known, (TOP, TOP))
-        self.report(key if missing or (fault.where == "key" and known == loc) else value, fault.what, loc)
+        self.report(key if at_key else value, fault.what, loc)
 
     def report(self, mark: Mark, what: str, loc: Loc = ()) -> None:
         """Adds `file:line:column: dotted.path: what`, without the path for the file as a whole."""
@@ -113,11 +114,11 @@ def plain_value(text: str) -> str | float | bool | None:
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
+        base = 0 if text[:2] in {"0o", "0x"} else 10
         # Python parses thousands of digits slowly, and refuses more.
-        number = int(text, 0 if text[:2] in {"0o", "0x"} else 10) if len(text) <= _LONGEST_NUMBER else _LARGEST + 1
-        if abs(number) > _LARGEST:
+        if len(text) > _LONGEST_NUMBER or abs(int(text, base)) > _LARGEST:
             raise ValueError("is a whole number beyond 64 bits")
-        return number
+        return int(text, base)
     if _NOT_FINITE.fullmatch(text):
         raise ValueError(f"must be a finite number, not {text}")
     if not _REAL.fullmatch(text):

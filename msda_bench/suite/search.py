@@ -151,10 +151,8 @@ def _rounds(points: Sequence[dict[str, Any]], budget: int, *purpose: str) -> lis
     """All points in a random order, and again in others; enough for a budget, and a whole round after it."""
     size = len(points)
     rounds = math.ceil(budget / size) + 1
-    ordered = []
-    for numbers in random.uniform(_key(*purpose), (rounds, size)).tolist():
-        ordered += [points[place] for place in sorted(range(size), key=numbers.__getitem__)]
-    return ordered
+    orders = random.uniform(_key(*purpose), (rounds, size)).argsort(stable=True)
+    return [points[place] for place in orders.flatten().tolist()]
 
 
 def _key(*purpose: str) -> Tensor:
