@@ -10,7 +10,7 @@ from pydantic import Field
 from msda_bench.component.base import PLAIN_NAME
 from msda_bench.component.task import TASK_KINDS, MetricInfo
 from msda_bench.suite.protocol import Share
-from msda_bench.suite.published import PublishedNumbers
+from msda_bench.suite.published import STRICT, PublishedNumbers
 
 ORACLE = "oracle"
 """Selection by the target's test score, which is not available in practice."""
@@ -38,7 +38,6 @@ Name: TypeAlias = Annotated[str, Field(pattern=PLAIN_NAME)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 SOME = Field(min_length=1, max_length=100_000)
 MANY = Field(max_length=100_000)
-_STRICT = {"extra": "forbid", "allow_inf_nan": False}
 
 
 DEFAULT_METRICS = {kind.name: kind.metric for kind in TASK_KINDS.values()}
@@ -98,7 +97,7 @@ class Comparison:
     over the baseline, an experiment leaves comparisons across data sets.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     test: Literal["wilcoxon"] = "wilcoxon"
     alpha: Share = 0.05
     baseline: Name | None = None
@@ -184,7 +183,7 @@ class Plan:
     """All tables of a suite, and the runs that fill them, experiment by experiment, in table order."""
 
     # Also that of the dataclasses in it, which have none of their own.
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     suite: Name
     experiments: Annotated[tuple[Experiment, ...], MANY]

@@ -48,6 +48,8 @@ BatchSize = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}),
 ]
 Share = Annotated[float, Field(gt=0, lt=1)]
+NonEmpty = Annotated[str, Field(min_length=1)]
+"""A text of at least one character."""
 
 
 class SuitePart(BaseModel):

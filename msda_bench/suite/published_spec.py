@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationInfo, model_validator
 from pydantic_core import CoreSchema
@@ -12,11 +12,10 @@ from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import context_of
 from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.issues import Issues, Loc, ValidationIssue, hint, refusal, refuse_any, refused, shown_value
-from msda_bench.suite.protocol import SuitePart
+from msda_bench.suite.protocol import NonEmpty, SuitePart
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 
-_Text = Annotated[str, Field(min_length=1)]
-_Words: TypeAlias = _Text | list[_Text]
+_Words: TypeAlias = NonEmpty | list[NonEmpty]
 
 
 class PublishedSpec(SuitePart):
@@ -26,7 +25,7 @@ class PublishedSpec(SuitePart):
     """
 
     noun: ClassVar[str] = "key of published"
-    table: _Text
+    table: NonEmpty
     backbone: _Words = Field(default_factory=list)
     protocol: _Words = Field(default_factory=list)
     methods: dict[str, _Words] = Field(default_factory=dict)

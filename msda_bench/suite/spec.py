@@ -34,7 +34,7 @@ from msda_bench.suite.choice import Configured, choose, context_of, of_kind
 from msda_bench.suite.issues import Issues, ValidationIssue, hint, issues_of, refusal, refuse_any, refused, shown_value
 from msda_bench.suite.own_estimator import as_scheme
 from msda_bench.suite.plan import Comparison, Name
-from msda_bench.suite.protocol import Optimizer, Splitting, SuitePart, TrainingConfig, UpdateRule
+from msda_bench.suite.protocol import NonEmpty, Optimizer, Splitting, SuitePart, TrainingConfig, UpdateRule
 from msda_bench.suite.published_spec import PublishedSpec
 from msda_bench.suite.subset import meant_span, span
 
@@ -47,7 +47,6 @@ DEFAULT_AGGREGATOR = "uniform"
 # Not Literal[1], which accepts `true` for 1.
 Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
-_Text = Annotated[str, Field(min_length=1)]
 
 
 def seeds(raw: Any) -> tuple[int, ...]:
@@ -154,9 +153,9 @@ class SelectSpec(SuitePart):
     noun: ClassVar[str] = "key of select"
     how: Literal["grid", "random", "shared"]
     budget: Annotated[int, Field(ge=1, le=1000)]
-    by: _Text
+    by: NonEmpty
     seeds: Seeds | None = None
-    tracks: list[_Text] = Field(default_factory=list)
+    tracks: list[NonEmpty] = Field(default_factory=list)
     space: dict[str, Values] = Field(default_factory=dict)
 
     @property

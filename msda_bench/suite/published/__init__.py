@@ -20,7 +20,7 @@ AVERAGE = "average"
 """The target of means over targets."""
 ENDING = ".csv"
 _Text = Annotated[str, Field(min_length=1, max_length=10_000)]
-_STRICT = {"extra": "forbid", "allow_inf_nan": False}
+STRICT = {"extra": "forbid", "allow_inf_nan": False}
 _MOST = 50
 """The maximum number of reported mistakes of a file."""
 
@@ -44,7 +44,7 @@ class PublishedNumber:
         bold: whether the source prints it in bold, if its bold numbers are known.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
 
     method: _Text
     target: _Text
