@@ -44,10 +44,10 @@ def test_verify_names_every_bad_record_and_changes_none(store, run):
     path.write_bytes(path.read_bytes().replace(b'"n_correct":80', b'"n_correct":90'))
     odd = {}
     store.publish(make_record(key="e" * 64))
-    store.publish(make_record(seed=1))
+    store.publish(make_record(1))
     (store.folder / "plan.json").write_text("{")
     for seed, outcome in {3: None, 4: Outcome(100, n_correct=101), 5: Outcome(0, sum_squared_error=0.0)}.items():
-        store.publish(record := make_record(seed=seed, outcome=outcome))
+        store.publish(record := make_record(seed, outcome=outcome))
         odd[record.key] = "is ok, but without a possible outcome"
     before = path.read_bytes()
     code, (plan, damaged, other, *lines, total) = run("verify", store.folder)
@@ -79,7 +79,7 @@ def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(stor
 
 def test_merge_copies_what_is_missing_once_and_names_the_rest(stores, run):
     into, source = stores
-    shared, new, failed = make_record(), make_record(seed=1), make_record(seed=2, status="failed", outcome=None)
+    shared, new, failed = make_record(), make_record(1), make_record(2, status="failed", outcome=None)
     into.publish(shared)
     for record in (replace(shared, outcome=Outcome(100, 1)), new, failed, replace(failed, message="no disk")):
         path = source.publish(record)
@@ -174,7 +174,7 @@ def test_a_sealed_file_that_is_not_the_one_that_was_read_is_never_replaced(store
     assert run("seal", store.folder)[0] == 0
     fresh = Store(store.folder).refresh()
     for value, seed in ((1.0, 0), (2.0, 1)):
-        assert fresh.kept(fresh.read(make_record(seed=seed).key), "predictions")["label"] == [value]
+        assert fresh.kept(fresh.read(make_record(seed).key), "predictions")["label"] == [value]
 
 
 def test_commands_are_one_line_each_kept_once_in_order_before_those_of_merged_folders(

@@ -20,7 +20,7 @@ from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from tests.store.conftest import forked, make_record
 from tests.store.faulty import faults
 
-STORED, NEW = make_record(), make_record(seed=1)
+STORED, NEW = make_record(), make_record(1)
 TABLE = Experiment("t", "toy", "classification", ("bücher",), (Method("a", False, "", ()),), (0,))
 PLAN = Plan("suite", (TABLE,), (PlannedRun("t", "a", "bücher", 0, STORED.key),))
 DATA = pack({"label": np.arange(3)})
@@ -44,7 +44,7 @@ def original(tmp_path):
         made.write_plan(PLAN)
     compact(store)
     store.publish(replace(STORED, status="failed", outcome=None))
-    store.publish(make_record(seed=2, saved=KEPT.saved, arrays=KEPT.arrays))
+    store.publish(make_record(2, saved=KEPT.saved, arrays=KEPT.arrays))
     other.publish(KEPT)
     return tmp_path / "before"
 
@@ -53,7 +53,7 @@ def check_intact(folder):
     fresh = Store(folder).refresh()
     assert fresh.read(STORED.key) == STORED
     assert fresh.read(NEW.key) in (None, NEW, replace(KEPT, arrays={}))
-    kept = fresh.read(make_record(seed=2).key)
+    kept = fresh.read(make_record(2).key)
     assert fresh.kept(kept, "weights")["label"].tolist() == [0, 1, 2]
     assert len(fresh.failures[STORED.key]) == 1
     assert fresh.read_plan().suite in {"suite", "changed"}

@@ -46,7 +46,7 @@ def test_links_in_the_place_of_folders_are_refused(store, tmp_path):
     with pytest.raises(StoreError, match="log: is a symbolic link"):
         Store(store.folder)
     with pytest.raises(StoreError, match=r"cannot be written|symbolic link"):
-        store.publish(make_record(seed=1))
+        store.publish(make_record(1))
     assert names(tmp_path / "elsewhere") == []
 
 

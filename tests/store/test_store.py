@@ -27,6 +27,11 @@ def names(folder):
     return sorted(contents(folder))
 
 
+def reread(store):
+    """The store as another process finds it."""
+    return Store(store.folder).refresh()
+
+
 def log_of(store):
     (path,) = (store.folder / "log").glob("*.jsonl")
     return path
@@ -50,7 +55,7 @@ def failed(number, **fields):
 def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_for_ever(store, sealed):
     first = make_record()
     other = replace(first, outcome=Outcome(100, 81))
-    for record in (failed(0), failed(1), first, replace(first, provenance={"runner": 2}), other, make_record(seed=1)):
+    for record in (failed(0), failed(1), first, replace(first, provenance={"runner": 2}), other, make_record(1)):
         store.publish(record)
     if sealed:
         assert compact(store) == []
@@ -58,18 +63,18 @@ def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_fo
         store.publish(replace(other, timing={"train": 99.0}))
         assert compact(store) == []
         lines = gzip.decompress((store.folder / "records.jsonl.gz").read_bytes()).splitlines(keepends=True)
-        assert sorted(lines) == sorted(map(encode, (failed(0), failed(1), first, other, make_record(seed=1))))
-    fresh = Store(store.folder).refresh()
-    assert (fresh.read(first.key), fresh.read(make_record(seed=1).key)) == (first, make_record(seed=1))
+        assert sorted(lines) == sorted(map(encode, (failed(0), failed(1), first, other, make_record(1))))
+    fresh = reread(store)
+    assert (fresh.read(first.key), fresh.read(make_record(1).key)) == (first, make_record(1))
     assert [stored.message for stored in fresh.failures[first.key]] == ["0", "1"]
-    (line,) = fresh.conflicting([first.key, make_record(seed=1).key]).values()
+    (line,) = fresh.conflicting([first.key, make_record(1).key]).values()
     assert line.endswith(f": another result for the same run, {first.key}")
     assert verify(fresh).conflicts == [line]
     assert fresh.faults == []
 
 
 def test_what_others_write_is_read_as_it_comes(store):
-    reader = Store(store.folder).refresh()
+    reader = reread(store)
     assert reader.read(make_record().key) is None
     for record in (failed(0), make_record()):
         other = Store(store.folder)
@@ -78,25 +83,25 @@ def test_what_others_write_is_read_as_it_comes(store):
     compact(store)
     assert reader.read(make_record().key) == make_record()  # though its log is gone
     assert Store(store.folder, sealed=False).refresh().results == {}
-    store.publish(make_record(seed=1))
-    assert Store(store.folder, sealed=False).refresh().results.keys() == {make_record(seed=1).key}
+    store.publish(make_record(1))
+    assert Store(store.folder, sealed=False).refresh().results.keys() == {make_record(1).key}
 
 
 def test_every_damage_to_a_log_costs_its_record_alone_and_is_named_once(store):
     for seed in range(3):
-        store.publish(make_record(seed=seed))
-    path, lines = log_of(store), [encode(make_record(seed=seed)) for seed in range(3)]
+        store.publish(make_record(seed))
+    path, lines = log_of(store), [encode(make_record(seed)) for seed in range(3)]
     path = path.rename(path.with_name("00000000-1-ab.jsonl"))  # of another machine
     for damaged in damages(lines[1], 67):
         if damaged and b"\n" not in damaged[:-1]:
             whole = damaged if damaged.endswith(b"\n") else damaged + b"\n"
             path.write_bytes(lines[0] + whole + lines[2])
-            fresh = Store(store.folder).refresh()
+            fresh = reread(store)
             assert (len(fresh.results), len(fresh.drain_warnings()), fresh.refresh().faults) == (2, 1, [])
     for length in range(1, len(lines[2]), 97):  # a crash
         path.write_bytes(b"".join(lines[:2]) + lines[2][:length])
-        fresh = Store(store.folder).refresh()
-        assert fresh.results.keys() == {make_record(seed=seed).key for seed in range(2)}
+        fresh = reread(store)
+        assert fresh.results.keys() == {make_record(seed).key for seed in range(2)}
         assert fresh.drain_warnings() == [f"{path}: ends in an unfinished line"]
         assert fresh.refresh().faults == []
         path.write_bytes(b"".join(lines))  # it was still being written
@@ -109,22 +114,21 @@ def test_every_damage_to_a_log_costs_its_record_alone_and_is_named_once(store):
 def test_every_damage_to_a_sealed_file_costs_the_records_near_it_and_is_named(store):
     noise = np.random.default_rng(0)
     for seed in range(600):
-        store.publish(make_record(seed=seed, message=noise.bytes(600).hex()))
+        store.publish(make_record(seed, message=noise.bytes(600).hex()))
     compact(store)
     path = store.folder / "records.jsonl.gz"
     data = path.read_bytes()
     between = data.find(data[:8], 1)
     for damaged in [*damages(data, len(data) // 7 + 1)[1:], data[:between], data[:-20], data[:-1]]:
         path.write_bytes(damaged)
-        fresh = Store(store.folder).refresh()
+        fresh = reread(store)
         truncated = len(damaged) < len(data)
         assert fresh.faults
         assert len(fresh.results) >= 600 * len(damaged) // len(data) - 200
         assert truncated or len(fresh.results) >= 300
         assert all(fresh.read(key).key == key for key in [*fresh.results][::50])
     path.write_bytes(gzip.compress(gzip.decompress(data)) + gzip.compress(b""))  # by someone else
-    assert len((fresh := Store(store.folder).refresh()).results) == 600
-    assert fresh.faults == []
+    assert (len(reread(store).results), reread(store).faults) == (600, [])
 
 
 EMPTY = gzip.compress(b"", mtime=0)
@@ -147,25 +151,25 @@ JOINED = {
 @pytest.mark.parametrize("name", JOINED)
 def test_what_was_joined_to_a_sealed_file_is_read_or_named_and_sealing_loses_none_of_it(store, name):
     join, results, faults = JOINED[name]
-    lines = [encode(make_record(seed=seed)) for seed in range(2)]
+    lines = [encode(make_record(seed)) for seed in range(2)]
     data = join([gzip.compress(line, mtime=0) + EMPTY for line in lines], lines)
     (store.folder / "records.jsonl.gz").write_bytes(data)
     checked = verify(Store(store.folder))
     assert (checked.records, len(checked.bad)) == (results, faults)
     named = compact(store)
-    assert (len(Store(store.folder).refresh().results), len(named)) == (results, faults and faults + 1)
+    assert (len(reread(store).results), len(named)) == (results, faults and faults + 1)
     kept = [path.read_bytes() for path in store.folder.glob("records.jsonl.gz.damaged-*")]
     assert kept == ([data] if faults else [])
     assert verify(Store(store.folder)).bad == []
 
 
 def test_a_log_that_was_joined_to_one_that_was_cut_off_is_read(store):
-    lines = [encode(make_record(seed=seed)) for seed in range(3)]
+    lines = [encode(make_record(seed)) for seed in range(3)]
     (store.folder / "log/00000000-1-ab.jsonl").write_bytes(lines[0] + lines[1][:-50] + lines[2])
-    fresh = Store(store.folder).refresh()
-    assert fresh.results.keys() == {make_record(seed=seed).key for seed in (0, 2)}
+    fresh = reread(store)
+    assert fresh.results.keys() == {make_record(seed).key for seed in (0, 2)}
     (line,) = fresh.faults
-    assert line.endswith(f"; it is of run {make_record(seed=1).key}")
+    assert line.endswith(f"; it is of run {make_record(1).key}")
 
 
 def test_archives_of_arrays_that_were_joined_are_read_and_what_follows_their_end_is_named(tmp_path):
@@ -205,17 +209,17 @@ def test_bombs_are_one_line(store, monkeypatch):
     compact(store)
     path = store.folder / "records.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-20] + gzip.compress(bytes(1 << 28), mtime=0))
-    (line,) = Store(store.folder).refresh().faults
+    (line,) = reread(store).faults
     assert line.endswith("expands to more than 512 times its size")
     path.write_bytes(gzip.compress(b"\n" * 100_000 + encode(make_record()), 0) + gzip.compress(b""))
-    fresh = Store(store.folder).refresh()
+    fresh = reread(store)
     assert (len(fresh.faults), len(fresh.results)) == (21, 1)
     path.unlink()
     (store.folder / "log").mkdir()
     (store.folder / "log/00000000-1-ab.jsonl").write_bytes(b"x" * 5000)
     monkeypatch.setattr("msda_bench.store.log.LIMIT", 1000)
     monkeypatch.setattr("msda_bench.store.log._BLOCK", 500)
-    (line,) = Store(store.folder).refresh().faults
+    (line,) = reread(store).faults
     assert line.endswith("has a line of more than 1000 bytes")
     with zipfile.ZipFile(store.folder / "arrays.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         data = bytes(1 << 20)
@@ -240,10 +244,10 @@ def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store, tmp_pat
     record = kept_with(1.0)
     store.publish(record)
     store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
-    name = Store(store.folder).refresh().results[record.key].arrays["predictions"]
+    name = reread(store).results[record.key].arrays["predictions"]
     for sealed in (False, True):
         assert not sealed or compact(store) == []
-        fresh = Store(store.folder).refresh()
+        fresh = reread(store)
         assert name in fresh.arrays.names()
         assert fresh.kept(fresh.read(record.key), "predictions")["label"].tolist() == [1.0]
         assert fresh.kept(fresh.read(record.key), "weights") is None
@@ -256,10 +260,10 @@ def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store, tmp_pat
     for data in damages(archive.read_bytes(), 13):
         archive.write_bytes(data)
         with contextlib.suppress(StoreError):
-            kept = Store(into.folder).refresh().kept(record, "predictions")
+            kept = reread(into).kept(record, "predictions")
             assert kept is None or kept["label"].tolist() == [1.0]
     archive.unlink()
-    assert Store(into.folder).refresh().kept(record, "predictions") is None
+    assert reread(into).kept(record, "predictions") is None
     assert verify(Store(into.folder)).without == {"predictions": 1}
     merge(into := Store(into.folder), store)
     assert into.kept(record, "predictions")["label"].tolist() == [1.0]
@@ -276,8 +280,8 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store):
             if writer == 0 and n == 20:
                 frozen.write_text(str(os.getpid()))
                 os.kill(os.getpid(), signal.SIGSTOP)
-            mine.publish(make_record(seed=n, provenance={"by": str(writer)}))
-            mine.publish(make_record(seed=1000 * writer + n))
+            mine.publish(make_record(n, provenance={"by": str(writer)}))
+            mine.publish(make_record(1000 * writer + n))
 
     def seal():
         while not frozen.exists():
@@ -290,7 +294,7 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store):
 
     assert forked(*(partial(write, writer) for writer in range(4)), seal) == [0] * 5
     compact(store)
-    fresh = Store(store.folder).refresh()
+    fresh = reread(store)
     assert len(fresh.results) == 60 + 4 * 60 - 60
     assert fresh.faults == []
     assert [*fresh.conflicting(fresh.results)] == []
@@ -313,7 +317,7 @@ def test_a_folder_that_sealing_removes_before_a_file_is_in_it_is_made_again(stor
     monkeypatch.setattr("msda_bench.atomic.sync", lambda _: None)
     store.publish(kept_with(1.0, seed=0))
     assert len(gone) == 2
-    assert len(Store(store.folder).refresh().results) == len(store.arrays.loose()) == 1
+    assert len(reread(store).results) == len(store.arrays.loose()) == 1
 
 
 def test_twenty_writers_give_the_bytes_of_one(store, tmp_path):
@@ -332,4 +336,4 @@ def test_twenty_writers_give_the_bytes_of_one(store, tmp_path):
     assert compact(store) == []
     assert names(store.folder) == ["arrays.zip", "records.jsonl.gz"]
     assert contents(store.folder) == contents(alone.folder)
-    assert Store(store.folder).refresh().faults == []
+    assert reread(store).faults == []
