@@ -100,13 +100,27 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def predict(said):
+    """`predict("mine.yaml new.csv")`: what the command says beside the answers; or the line with which it refuses."""
+
+    def run(words, *, code=0):
+        ended, out, err = said(f"predict {words}")
+        assert ended == code, err
+        if code:
+            assert (out, len(err)) == ([], 1)
+        return err
+
+    return run
+
+
 def write_suite(name, file="known.csv", more="", targets="all", select="", methods=METHODS):
     text = SUITE.format(file=file, more=more, targets=targets, select=select, methods=methods)
     Path(name).write_text(text.replace(", }}}", "}}").replace(", }", "}"))
 
 
 @pytest.mark.slow
-def test_the_answers_are_those_of_the_suites_own_run_on_the_same_rows(folder, said):
+def test_the_answers_are_those_of_the_suites_own_run_on_the_same_rows(folder, said, predict):
     table = clinics()
     table.loc[table["clinic"] == "new", "again"] = ""
     table.to_csv("all.csv", index=False)
@@ -116,8 +130,7 @@ def test_the_answers_are_those_of_the_suites_own_run_on_the_same_rows(folder, sa
     runs = mb.load_results("results/clinics")
     recorded = mb.load_predictions(runs).set_index("row").sort_index()
     for method in runs["method"].unique():
-        code, _, err = said(f"predict mine.yaml lake.csv --method {method} --out {method}.csv --trust-files")
-        assert code == 0, err
+        predict(f"mine.yaml lake.csv --method {method} --out {method}.csv --trust-files")
         answers = pd.read_csv(f"{method}.csv")
         mine = recorded[recorded["method"] == method]
         assert answers["patient"].tolist() == [f"new-{number}" for number in range(ROWS)]
@@ -145,13 +158,12 @@ def changed(text, **columns):
     ],
     ids=lambda given: "" if isinstance(given, str) else next(iter(given)),
 )
-def test_rows_that_cannot_be_answered_right_are_one_line(folder, said, columns, words):
-    rows = changed("bad.csv", **{name: values for name, values in columns.items() if values is not None})
-    rows.drop(columns=[name for name, values in columns.items() if values is None]).to_csv("bad.csv", index=False)
-    code, out, err = said("predict mine.yaml bad.csv --method SRC --quiet")
-    assert (code, out, len(err)) == (2, [], 1)
-    assert err[0].startswith("msda-bench: error: bad.csv: ")
-    assert words in err[0]
+def test_rows_that_cannot_be_answered_right_are_one_line(folder, predict, columns, words):
+    rows = changed("bad.csv", **columns)
+    rows.dropna(axis=1).to_csv("bad.csv", index=False)
+    (line,) = predict("mine.yaml bad.csv --method SRC --quiet", code=2)
+    assert line.startswith("msda-bench: error: bad.csv: ")
+    assert words in line
     assert not Path("answers.csv").exists()
 
 
@@ -170,32 +182,31 @@ def test_rows_that_cannot_be_answered_right_are_one_line(folder, said, columns, 
     ],
     ids=lambda given: "" if isinstance(given, str) else next(iter(given)),
 )
-def test_what_is_doubtful_about_new_rows_is_a_line(folder, said, columns, words):
+def test_what_is_doubtful_about_new_rows_is_a_line(folder, predict, columns, words):
     changed("odd.csv", **columns)
-    code, _, err = said("predict mine.yaml odd.csv --method logistic --quiet")
-    assert code == 0
-    assert sum(f"odd.csv: {words}" in line for line in err) == 1
+    said = predict("mine.yaml odd.csv --method logistic --quiet")
+    assert sum(f"odd.csv: {words}" in line for line in said) == 1
     assert np.isfinite(pd.read_csv("answers.csv")["probability_no"]).all()
 
 
-def test_labels_of_new_rows_are_used_for_nothing_and_their_order_of_columns_does_not_matter(folder, said):
+def test_labels_of_new_rows_are_used_for_nothing_and_their_order_of_columns_does_not_matter(folder, predict):
     changed("turned.csv", again=["no", "yes"] * (ROWS // 2)).iloc[:, ::-1].to_csv("turned.csv", index=False)
     for file in ("lake", "turned"):
-        assert said(f"predict mine.yaml {file}.csv --method DANN --out {file}-answers.csv --quiet")[0] == 0
+        predict(f"mine.yaml {file}.csv --method DANN --out {file}-answers.csv --quiet")
     first, other = (pd.read_csv(f"{file}-answers.csv") for file in ("lake", "turned"))
     pd.testing.assert_frame_equal(first, other[[*first]])
 
 
-def test_each_domain_of_a_new_file_is_a_target_of_its_own(folder, said):
-    rows = pd.read_csv("lake.csv", dtype=str)
-    pd.concat([rows.assign(clinic="new"), rows.iloc[:25].assign(clinic="South")]).to_csv("two.csv", index=False)
-    rows.iloc[:25].assign(clinic="South").to_csv("south.csv", index=False)
-    for file in ("two", "lake", "south"):
-        code, _, err = said(f"predict mine.yaml {file}.csv --method alike --out {file}-answers.csv")
-        assert code == 0
-        assert sum("trained on" in line for line in err) == (2 if file == "two" else 1)
-    two, lake, south = (pd.read_csv(f"{file}-answers.csv") for file in ("two", "lake", "south"))
-    pd.testing.assert_frame_equal(two, pd.concat([lake, south], ignore_index=True))
+def test_each_domain_of_a_new_file_is_a_target_of_its_own(folder, predict):
+    lake = pd.read_csv("lake.csv", dtype=str)
+    south = lake.iloc[:25].assign(clinic="South")
+    answers = []
+    for name, rows in (("two", pd.concat([lake, south])), ("lake", lake), ("south", south)):
+        rows.to_csv(f"{name}.csv", index=False)
+        said = predict(f"mine.yaml {name}.csv --method alike --out {name}-answers.csv")
+        assert sum("trained on" in line for line in said) == rows["clinic"].nunique()
+        answers.append(pd.read_csv(f"{name}-answers.csv"))
+    pd.testing.assert_frame_equal(answers[0], pd.concat(answers[1:], ignore_index=True))
     with pytest.raises(BenchError, match="has 2 domains"):
         mb.fit("mine.yaml", "alike", "two.csv")
 
@@ -224,8 +235,8 @@ model.answers("lake.csv").to_csv(sys.argv[2], index=False)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["DANN", "Mine"])
-def test_a_stored_model_predicts_the_same_in_another_process_without_the_suite(folder, said, method):
-    assert said(f"predict mine.yaml lake.csv --method {method} --quiet --trust-files")[0] == 0
+def test_a_stored_model_predicts_the_same_in_another_process_without_the_suite(folder, predict, method):
+    predict(f"mine.yaml lake.csv --method {method} --quiet --trust-files")
     model = mb.fit("mine.yaml", method, "lake.csv", device="cpu", trust_files=True)
     answers = pd.read_csv("answers.csv")
     assert model.predict("lake.csv").tolist() == answers["predicted"].tolist()
@@ -240,11 +251,9 @@ def test_a_stored_model_predicts_the_same_in_another_process_without_the_suite(f
     pd.testing.assert_frame_equal(pd.read_csv("loaded.csv"), answers)
 
 
-def test_what_cannot_be_trained_for_new_rows_is_one_line(folder, said):
-    methods = (
-        "\n  SRC: {scheme: pooled}\n  TAR: {scheme: target_only, reference: true}\n  Mine: {estimator: 'mine.py:make'}"
-    )
-    write_suite("other.yaml", methods=methods)
+def test_what_cannot_be_trained_for_new_rows_is_one_line(folder, predict):
+    methods = "\n  TAR: {scheme: target_only, reference: true}\n  Mine: {estimator: 'mine.py:make'}"
+    write_suite("other.yaml", methods=f"\n  SRC: {{scheme: pooled}}{methods}")
     Path("there.csv").write_text("x")
     for words, expected in {
         "--method SCR": "no method 'SCR' (did you mean 'SRC'?)",
@@ -252,11 +261,9 @@ def test_what_cannot_be_trained_for_new_rows_is_one_line(folder, said):
         "--method Mine": "add --trust-files",
         "--method SRC --out there.csv": "there.csv: already there",
     }.items():
-        code, out, err = said(f"predict other.yaml lake.csv {words}")
-        assert (code, out, len(err)) == (2, [], 1)
-        assert expected in err[0]
+        assert expected in predict(f"other.yaml lake.csv {words}", code=2)[0]
     assert Path("there.csv").read_text() == "x"
-    assert "known.csv: " not in said("predict other.yaml none.csv --method SRC")[2][0]
+    assert "known.csv: " not in predict("other.yaml none.csv --method SRC", code=2)[0]
     with pytest.raises(BenchError, match="give its rows as `target`"):
         mb.fit("mine.yaml", "DANN")
 
@@ -264,22 +271,19 @@ def test_what_cannot_be_trained_for_new_rows_is_one_line(folder, said):
 SELECT = "select: {how: grid, budget: 2, by: source_accuracy, space: {training.optimizer.adam.lr: [0.00001, 0.1]}}"
 
 
-def test_selected_settings_are_those_that_were_selected_most_often(folder, said):
+def test_selected_settings_are_those_that_were_selected_most_often(folder, said, predict):
     write_suite("search.yaml", select=SELECT, methods="\n  SRC: {scheme: pooled}")
-    code, _, err = said("predict search.yaml lake.csv --method SRC")
-    assert code == 2
-    assert "run `msda-bench run search.yaml` first" in err[0]
+    search = "search.yaml lake.csv --method SRC"
+    assert "run `msda-bench run search.yaml` first" in predict(search, code=2)[0]
     assert said("run search.yaml --device cpu --executor inline --quiet")[0] == 0
-    code, _, err = said("predict search.yaml lake.csv --method SRC")
-    assert code == 0
-    assert "SRC: training.optimizer.adam.lr 0.1; selected in 2 of 3 (source_accuracy)" in err[0]
+    assert "SRC: training.optimizer.adam.lr 0.1; selected in 2 of 3 (source_accuracy)" in predict(search)[0]
     write_suite("fixed.yaml", methods="\n  SRC: {scheme: pooled}")
     Path("fixed.yaml").write_text(Path("fixed.yaml").read_text().replace("lr: 0.01", "lr: 0.1"))
-    assert said("predict fixed.yaml lake.csv --method SRC --out fixed.csv --quiet")[0] == 0
+    predict("fixed.yaml lake.csv --method SRC --out fixed.csv --quiet")
     assert Path("fixed.csv").read_text() == Path("answers.csv").read_text()
 
 
-def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(folder, said):
+def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(folder, predict):
     rng = np.random.default_rng(1)
     words = np.array(["bad", "fair", "good"])
     table = clinics()
@@ -290,7 +294,7 @@ def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(
     new = table[table["clinic"] == "new"]
     new.drop(columns="again").to_csv("lake.csv", index=False)
     write_suite("price.yaml", more="text: note", methods="\n  ridge: {scheme: ridge}")
-    assert said("predict price.yaml lake.csv --method ridge --quiet")[0] == 0
+    predict("price.yaml lake.csv --method ridge --quiet")
     answers = pd.read_csv("answers.csv")
     assert [*answers] == ["clinic", "patient", "predicted"]
     assert np.abs(answers["predicted"] - new["again"].to_numpy()).mean() < 30
@@ -302,7 +306,7 @@ def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 16)], ids=["features", "signals"])
-def test_arrays_are_answered_with_their_other_arrays_beside(tmp_path, monkeypatch, said, shape):
+def test_arrays_are_answered_with_their_other_arrays_beside(tmp_path, monkeypatch, predict, shape):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)
@@ -331,10 +335,9 @@ training: {{epochs: 2, batch: 10, steps: 10, optimizer: {{adam: {{lr: 0.01}}}}}}
 methods: {{SRC: {{scheme: pooled}}, DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.1}}}}
 """)
     for method in ("SRC", "DANN"):
-        code, _, err = said(f"predict mine.yaml new.npz --method {method} --out {method}.csv --quiet")
-        assert code == 0, err
-        assert any("'y' (label) is copied to the answers" in line for line in err)
-        assert any(line.endswith("are not copied to the answers: more, names") for line in err)
+        said = predict(f"mine.yaml new.npz --method {method} --out {method}.csv --quiet")
+        assert any("'y' (label) is copied to the answers" in line for line in said)
+        assert any(line.endswith("are not copied to the answers: more, names") for line in said)
         answers = pd.read_csv(f"{method}.csv")
         assert [*answers] == ["window", "y", "predicted", "probability_rest", "probability_walk"]
         assert (answers["predicted"] == name[y[:30]]).mean() > 0.8  # labels of new rows, all wrong, are not used
@@ -343,15 +346,12 @@ methods: {{SRC: {{scheme: pooled}}, DANN: {{scheme: pooled, discrepancy: d_A, mu
     np.savez("none.npz", y=y)
     wrong = {"wide.npz": "rows of shape", "none.npz": "no array 'x'", "mine.yaml": "is no npz archive"}
     for file, words in wrong.items():
-        code, out, err = said(f"predict mine.yaml {file} --method SRC")
-        assert (code, out, len(err)) == (2, [], 1)
-        assert words in err[0]
-    code, _, err = said("predict mine.yaml large.npz --method SRC --quiet")
-    assert code == 0
-    assert sum("in another unit?" in line for line in err) == 1
+        assert words in predict(f"mine.yaml {file} --method SRC", code=2)[0]
+    said = predict("mine.yaml large.npz --method SRC --quiet")
+    assert sum("in another unit?" in line for line in said) == 1
 
 
-def test_images_are_answered_by_their_paths(tmp_path, monkeypatch, said):
+def test_images_are_answered_by_their_paths(tmp_path, monkeypatch, said, predict):
     from PIL import Image
 
     monkeypatch.chdir(tmp_path)
@@ -363,16 +363,14 @@ def test_images_are_answered_by_their_paths(tmp_path, monkeypatch, said):
         pixels = (rng.integers(0, 60, (9, 9, 3)) + 150 * np.eye(3, dtype=int)[colour]).astype(np.uint8)
         Image.fromarray(pixels).save(path)
 
-    for domain in ("photo", "sketch"):
-        for colour, label in enumerate(("Red", "green")):
-            for number in range(12):
-                draw(tmp_path / "pictures" / domain / label / f"{number}.png", colour)
+    for number in range(24):
+        for domain in ("photo", "sketch"):
+            draw(Path("pictures", domain, ("Red", "green")[number % 2], f"{number}.png"), number % 2)
     for number in range(8):
-        draw(tmp_path / "new" / "day" / f"{number}.png", number % 2)
-    (tmp_path / "new" / "notes.txt").write_text("x")
+        draw(Path("new", "day", f"{number}.png"), number % 2)
+    Path("new", "notes.txt").write_text("x")
     assert said("data identify pictures --suite mine.yaml")[0] == 0
-    text = Path("mine.yaml").read_text()
-    head, _, _ = text.partition("targets:")
+    head, _, _ = Path("mine.yaml").read_text().partition("targets:")
     Path("mine.yaml").write_text(
         head.replace("side: 224", "side: 8")
         + """
@@ -383,14 +381,13 @@ methods: {SRC: {scheme: pooled}, DANN: {scheme: pooled, discrepancy: d_A, mu: 0.
 """
     )
     for method in ("SRC", "DANN"):
-        code, _, err = said(f"predict mine.yaml new --method {method} --out {method}.csv --quiet")
-        assert code == 0, err
-        assert any("not read, since they are no images: 1 .txt" in line for line in err)
+        said_beside = predict(f"mine.yaml new --method {method} --out {method}.csv --quiet")
+        assert any("not read, since they are no images: 1 .txt" in line for line in said_beside)
         answers = pd.read_csv(f"{method}.csv")
         assert [*answers] == ["file", "predicted", "probability_green", "probability_Red"]
         assert answers["file"].tolist() == [f"day/{number}.png" for number in range(8)]
         assert answers["predicted"].tolist() == ["Red", "green"] * 4
-    (tmp_path / "new" / "day" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    Path("new", "day", "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     code, out, err = said("predict mine.yaml new --method SRC --quiet")
     assert (code, out) == (2, [])
     assert "day/0.png" in err[-1]
