@@ -191,6 +191,11 @@ def make_cell(
     )
 
 
+def at_seeds(cell, count=2):
+    """The cell at its first seeds."""
+    return [replace(cell, seed=seed) for seed in range(count)]
+
+
 def swapped(cell, cls, **params):
     """The cell with a component of a stranger; a validator is asked before its own."""
     made = ComponentSpec(cls.kind, cls.name, 1, "stranger", cls(**params).params())

@@ -22,7 +22,7 @@ from msda_bench.engine.settings import stream_key
 from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.run_spec import ComponentSpec
 from msda_bench_builtin.schemes import Adapt
-from tests.engine.conftest import OwnStep, Toy, backbone, make_cell, prepare, result, run_of, swapped, train
+from tests.engine.conftest import OwnStep, Toy, at_seeds, backbone, make_cell, prepare, result, run_of, swapped, train
 from tests.strangers.source_free import SourceFree
 
 KEYS = "63199eb0fe5ecaaf667da43520016171fad4bbab5362dbf4d87503ab063d87bc"
@@ -260,9 +260,7 @@ def test_the_effective_sample_size_accounts_for_the_sizes_of_groups(options):
 def test_aggregators_receive_the_sizes_of_each_runs_sources(stack):
     """The parts of split sources have sizes that depend on the seed."""
     size = ComponentSpec("aggregator", "size", 1, "msda-bench", {})
-    cells = [
-        replace(make_cell(seed=seed, split_sources=Splitting(clusters=2), epochs=1), aggregator=size) for seed in (0, 1)
-    ]
+    cells = at_seeds(replace(make_cell(split_sources=Splitting(clusters=2), epochs=1), aggregator=size))
     sizes = [[sum(group) for group in run_of(cell).sizes] for cell in cells]
     assert sizes[0] != sizes[1]
     for record, counts in zip(train(cells, stack=stack), sizes, strict=True):

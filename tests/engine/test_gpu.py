@@ -1,7 +1,6 @@
 """Tests that need a GPU; run them with `pytest -m gpu`."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from msda_bench.data import LocalFiles
 from msda_bench.engine import graph, machine
 from msda_bench.engine.tensors import HostBytes, batch_of
 from msda_bench.engine.train import Trainer
-from tests.engine.conftest import CPU, make_cell, result, train
+from tests.engine.conftest import CPU, at_seeds, make_cell, result, train
 from tests.engine.test_stacked import CASES
 from tests.engine.test_waits import IN_STEPS, field_cells, small
 
@@ -23,7 +22,7 @@ pytestmark = [
 
 
 def short(method, count, **given):
-    return [make_cell(method, seed=seed, epochs=1, steps=40, **given) for seed in range(count)]
+    return at_seeds(make_cell(method, epochs=1, steps=40, **given), count)
 
 
 def test_bytes_become_identical_numbers_on_cpu_and_gpu():
@@ -88,7 +87,7 @@ def test_steps_replayed_alone_or_by_five_are_those_of_the_host_to_the_bit(
     trainer, differ, waiting = Trainer(registry, LocalFiles(), "cuda", stack), [], set()
     for name, whole in field_cells(registry).items():
         cell = small(whole, inputs, epochs=2, steps=24, precision=precision)
-        cells = [replace(cell, seed=seed) for seed in range(stack)]
+        cells = at_seeds(cell, stack)
 
         def trained(warm, at_once, name=name, cells=cells):
             with monkeypatch.context() as patch:

@@ -9,7 +9,7 @@ from torch import nn
 from msda_bench.api import PluginError, Stage, Step, component
 from msda_bench.engine.tensors import dense
 from msda_bench.functional import drop_entries
-from tests.engine.conftest import OwnStep, Toy, make_cell, run_of, stacked, swapped, train
+from tests.engine.conftest import OwnStep, Toy, at_seeds, make_cell, run_of, stacked, swapped, train
 from tests.strangers.source_free import SourceFree
 
 
@@ -168,7 +168,7 @@ def test_weights_that_a_step_carries_are_not_changed_by_updates(rows):
 
 
 def test_a_stage_that_sees_the_sources_starts_with_a_pass_over_them():
-    cells = [swapped(make_cell(seed=seed, epochs=2, dataset={"sparse": False}), Surveys) for seed in (0, 1)]
+    cells = at_seeds(swapped(make_cell(epochs=2, dataset={"sparse": False}), Surveys))
     alone = train(cells, Surveys)
     for record, together in zip(alone, stacked(cells, Surveys), strict=True):
         assert record.curves.gaps[0] == together.curves.gaps[0] == [1, 1]

@@ -10,7 +10,7 @@ from msda_bench.api import InputSpec, Predictor, Pretrained, Task, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.fit import fit
 from msda_bench.engine.single import Single
-from tests.engine.conftest import CPU, close, installed, make_cell, ref, run_of, stacked, swapped, train
+from tests.engine.conftest import CPU, at_seeds, close, installed, make_cell, ref, run_of, stacked, swapped, train
 from tests.engine.test_data import Photos
 
 DISCREPANCIES = {"pooled": "d_A", "adapt": "coral", "alternate": "wasserstein", "cdan": "d_A", "regularised": "none"}
@@ -18,7 +18,7 @@ SCHEMES = [entry.cls for entry in installed().entries if entry.kind == "scheme"]
 TRAINED = sorted(scheme.name for scheme in SCHEMES if not issubclass(scheme, Predictor))
 
 
-def cell_of(scheme, seed=0, steps=8, **network):
+def cell_of(scheme, steps=8, **network):
     given = {
         "cdan": {"discrepancy": {"hidden": [8], "dropout": 0.5}},
         "wjdot": {"scheme": {"plan": "entropic"}},
@@ -28,14 +28,14 @@ def cell_of(scheme, seed=0, steps=8, **network):
     discrepancy = DISCREPANCIES.get(scheme)
     parts = {"scheme": scheme, "discrepancy": discrepancy, "aggregator": discrepancy and "uniform"}
     backbone = ("mlp", {"hidden": [12], "dropout": 0.3, **network})
-    cell = make_cell("DARN", seed=seed, mu=0.05, dataset={"sparse": False}, backbone=backbone, epochs=1, steps=steps)
+    cell = make_cell("DARN", mu=0.05, dataset={"sparse": False}, backbone=backbone, epochs=1, steps=steps)
     return replace(cell, **{kind: ref(kind, name, params.get(kind)) for kind, name in parts.items()})
 
 
 @pytest.mark.parametrize(("place", "scheme"), list(enumerate(TRAINED)))
 def test_a_normalised_network_trains_in_a_stack_as_alone(place, scheme):
     norm = "domain" if place % 2 else "batch"
-    cells = [cell_of(scheme, seed, norm=norm, bottleneck=6, weight_norm=True) for seed in (0, 1)]
+    cells = at_seeds(cell_of(scheme, norm=norm, bottleneck=6, weight_norm=True))
     for together, alone in zip(stacked(cells), train(cells), strict=True):
         close(together, alone)
 

@@ -14,7 +14,7 @@ from msda_bench.layers.step_key import dropout
 from msda_bench.suite.protocol import TrainingConfig
 from msda_bench.testing import toy
 from msda_bench_builtin.schemes import Kd3a
-from tests.engine.conftest import OPTIMIZERS, close, make_cell, ref, stacked, swapped, train
+from tests.engine.conftest import OPTIMIZERS, at_seeds, close, make_cell, ref, stacked, swapped, train
 
 SGD = TrainingConfig.model_validate({"epochs": 1, "batch": 1, "optimizer": {"sgd": {"lr": 0.1}}})
 PHASES = [Phase("all"), Phase("heads", ("predictor", "critic")), Phase("body", ("features",))]
@@ -62,7 +62,7 @@ PLAIN = component(type("Plain", (Apart,), {"name": "plain", "offsets_weights": F
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_weight_decay_acts_on_the_models_of_kd3a_as_on_models_of_their_own(optimizer):
     more = {"optimizer": OPTIMIZERS[optimizer], "schedule": "cosine", "clip": 0.5, "steps": 12, "epochs": 1}
-    cells = [swapped(make_cell("SRC", seed=seed, **more), PLAIN) for seed in (0, 1)]
+    cells = at_seeds(swapped(make_cell("SRC", **more), PLAIN))
     ours = [replace(cell, scheme=ref("scheme", "kd3a")) for cell in cells]
     plain, alone, together = train(cells, PLAIN), train(ours), stacked(ours)
     for theirs, *found in zip(plain, alone, together, strict=True):

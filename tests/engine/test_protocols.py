@@ -15,6 +15,7 @@ from tests.engine.conftest import (
     CPU,
     METHODS,
     OwnStep,
+    at_seeds,
     make_cell,
     run_of,
     stacked,
@@ -141,7 +142,7 @@ def test_schedules_and_named_stages_follow_their_formulas(stack, options, legs, 
     """Two epochs of four steps, of which stage b has six: momentum, schedule and average start again with it."""
     sgd = {"sgd": {"lr": 1.0, "momentum": 0.9}}
     given = {"epochs": 2, "steps": 4, "optimizer": sgd, "schedule": "polynomial", "average": average, **options}
-    runs = [run_of(swapped(make_cell(seed=seed, **given), Slide), Slide) for seed in range(stack)]
+    runs = [run_of(cell, Slide) for cell in at_seeds(swapped(make_cell(**given), Slide), stack)]
     program = Single(runs[0], CPU) if stack == 1 else Stacked(runs, CPU)
     start = [program.weights(run)["predictor.bias"].clone() for run in range(stack)]
     fit(runs, program)
@@ -213,7 +214,7 @@ class Watch(Scheme):
 @pytest.mark.parametrize("stranger", [Grows, Watch])
 def test_progress_goes_from_0_towards_1_over_the_whole_run(stranger, stack):
     """Of eight steps: the means over the steps of each epoch are of 0, 1, 2, 3 and of 4, 5, 6, 7."""
-    cells = [swapped(make_cell(seed=seed, steps=4, dataset={"sparse": False}), stranger) for seed in range(stack)]
+    cells = at_seeds(swapped(make_cell(steps=4, dataset={"sparse": False}), stranger), stack)
     for record in stacked(cells, stranger):
         torch.testing.assert_close(torch.tensor(record.curves.gaps), torch.tensor([[1.5, 1.5], [5.5, 5.5]]) / 8)
 
@@ -222,7 +223,7 @@ def test_progress_goes_from_0_towards_1_over_the_whole_run(stranger, stack):
 def test_a_batch_of_all_examples_is_identical_in_every_step(stack):
     for batch in ("all", 10):
         given = {"batch": batch, "steps": 2, "dataset": {"sparse": False}}
-        for record in stacked([swapped(make_cell(seed=seed, **given), Watch) for seed in range(stack)], Watch):
+        for record in stacked(at_seeds(swapped(make_cell(**given), Watch), stack), Watch):
             first, second = map(torch.tensor, record.curves.risks)
             assert torch.allclose(first, second) == (batch == "all")
 
@@ -232,7 +233,7 @@ def test_a_batch_of_all_examples_is_identical_in_every_step(stack):
 
 @pytest.mark.parametrize("stack", [1, 2])
 def test_batch_norm_statistics_are_averaged_too_and_its_count_of_batches_is_not(stack):
-    plain = [swapped(make_cell("TAR", seed=seed, dataset={"sparse": False}), Normed) for seed in range(stack)]
+    plain = at_seeds(swapped(make_cell("TAR", dataset={"sparse": False}), Normed), stack)
     means = []
     for training in ({"steps": 1}, {"steps": 3}, {"steps": 2}, {"steps": 3, "average": {"over": "last_epoch"}}):
         update = TrainingConfig.model_validate(dict(plain[0].training) | {"epochs": None, **training})

@@ -15,7 +15,7 @@ from msda_bench.engine.compiled import CompiledAdadelta
 from msda_bench.engine.optim import _dense
 from msda_bench.engine.train import Trainer
 from msda_bench.layers.step_key import dropout
-from tests.engine.conftest import OPTIMIZERS, make_cell, ref, result, train
+from tests.engine.conftest import OPTIMIZERS, at_seeds, make_cell, ref, result, train
 from tests.engine.simulated import simulate
 from tests.engine.test_waits import field_cells, small
 
@@ -35,9 +35,10 @@ def test_replayed_steps_with_their_updates_are_those_of_the_host(recording, monk
     """With a schedule, clipping, offsets of decayed weights and values carried from step to step."""
     more = {"schedule": "cosine", "clip": 0.5, "epochs": 2, "steps": 9}
     given = {"dataset": {"sparse": False}, "optimizer": OPTIMIZERS[optimizer], **more}
-    cells = [make_cell("SRC" if method == "KD3A" else method, seed=seed, **given) for seed in range(stack)]
+    cell = make_cell("SRC", **given) if method == "KD3A" else make_cell(method, **given)
     if method == "KD3A":
-        cells = [replace(cell, scheme=ref("scheme", "kd3a")) for cell in cells]
+        cell = replace(cell, scheme=ref("scheme", "kd3a"))
+    cells = at_seeds(cell, stack)
     replayed = train(cells, stack=stack)
     assert recording
     assert all(made.done for made in recording)

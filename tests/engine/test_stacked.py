@@ -17,6 +17,7 @@ from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import (
     METHODS,
     aggregator,
+    at_seeds,
     backbone,
     close,
     installed,
@@ -146,7 +147,7 @@ def test_a_stack_of_strangers_trains_like_each_run_alone(stranger, options):
 @pytest.mark.parametrize("stack", [1, 2])
 @pytest.mark.parametrize("method", ["DARN", "MDMN"])
 def test_bf16_learns_with_different_rounding(method, stack):
-    cells = [make_cell(method, seed=seed, epochs=8) for seed in (0, 1)]
+    cells = at_seeds(make_cell(method, epochs=8))
     coarse = [replace(cell, training=cell.training.model_copy(update=OPTIONS["bf16"])) for cell in cells]
     for record, exact in zip(train(coarse, stack=stack), train(cells, stack=stack), strict=True):
         assert record.provenance["stack"] == stack
@@ -180,7 +181,7 @@ def test_a_run_does_not_depend_on_other_runs_in_its_stack(method, stranger):
 @pytest.mark.parametrize("stack", [1, 2])
 def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_counters_and_keys(stack):
     keep = ("predictions", "weights")
-    cells = [swapped(make_cell("DARN", seed=seed, epochs=1, dataset={"sparse": False}), Normed) for seed in (0, 1)]
+    cells = at_seeds(swapped(make_cell("DARN", epochs=1, dataset={"sparse": False}), Normed))
     records = train([replace(cell, keep=keep) for cell in cells], Normed, stack=stack)
     kept = []
     for record in records:
@@ -197,10 +198,10 @@ def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_cou
 
 
 def test_stacks_are_powers_of_two_of_like_programs_and_at_most_64():
-    cells = [make_cell(seed=seed, epochs=1, steps=2) for seed in range(67)]
+    cells = at_seeds(make_cell(epochs=1, steps=2), 67)
     assert [record.provenance["stack"] for record in train(cells, stack=80)] == [64] * 64 + [4] * 3
-    mixed = [make_cell(method, seed=seed, steps=2) for method in ("DARN", "MDAN", "SRC", "TAR") for seed in (0, 1)]
-    mixed += [make_cell(seed=seed, steps=2, split_sources=Splitting(clusters=4)) for seed in (0, 1, 2)]
+    mixed = [cell for method in ("DARN", "MDAN", "SRC", "TAR") for cell in at_seeds(make_cell(method, steps=2))]
+    mixed += at_seeds(make_cell(steps=2, split_sources=Splitting(clusters=4)), 3)
     mixed += [make_cell(steps=2, split_sources=Splitting(clusters=2))]
     assert [record.provenance["stack"] for record in train(mixed, stack=8)] == [2] * 8 + [4] * 3 + [1]
     padded = train(cells[:7], stack=5)
@@ -260,7 +261,7 @@ def test_a_diverging_run_does_not_affect_its_stack():
     }.items(),
 )
 def test_unstackable_runs_train_alone_with_a_note(stranger, told):
-    cells = [swapped(make_cell(seed=seed, dataset={"sparse": False}, steps=2), stranger) for seed in (0, 1)]
+    cells = at_seeds(swapped(make_cell(dataset={"sparse": False}, steps=2), stranger))
     for record, alone in zip(train(cells, stranger, stack=4), train(cells, stranger), strict=True):
         assert record.provenance["stack"] == 1
         assert record.provenance["stack_note"].startswith(told)
@@ -274,7 +275,7 @@ def test_out_of_memory_halves_the_stack_with_a_note(monkeypatch):
         return Stacked(runs, device)
 
     monkeypatch.setattr(training, "Stacked", small)
-    cells = [make_cell(seed=seed, steps=2) for seed in range(8)]
+    cells = at_seeds(make_cell(steps=2), 8)
     records = list(trainer(stack=8).train(cells))
     assert [record.key for record in records] == [cell.key for cell in cells]
     assert {record.provenance["stack"] for record in records} == {2}

@@ -11,7 +11,7 @@ from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.cli.main import main
 from msda_bench.engine import tensors
 from msda_bench_builtin.datasets import Table
-from tests.engine.conftest import make_cell, prepare, train_with_weights
+from tests.engine.conftest import make_cell, prepare, ref, train, train_with_weights
 from tests.own import refusal, results, suite
 
 ROWS = 60
@@ -74,9 +74,11 @@ def test_words_are_scaled_and_columns_beside_them_standardised(tmp_path):
         lines.append(f"{site},{place % 2},{rng.normal() + 50 * (site == 't'):.3f},{words}")
     (tmp_path / "t.csv").write_text("\n".join(lines))
     params = {"domain": "site", "label": "ill", "text": "note", "words": 8, "train": 40, "standardise": "none"}
-    table = Table(file=str(tmp_path / "t.csv"), **params)
-    cell = replace(make_cell(target="t"), sources=("a", "b"))
-    plain, standardised = prepare(cell, table), prepare(replace(cell, standardise="domain"), table)
+    params["file"] = str(tmp_path / "t.csv")
+    parts = {"dataset": ref("dataset", "table", params), "scheme": ref("scheme", "logistic_regression")}
+    cell = replace(make_cell("TAR", target="t"), sources=("a", "b"), **parts)
+    table, by_domain = Table(**params), replace(cell, standardise="domain")
+    plain, standardised = prepare(cell, table), prepare(by_domain, table)
     assert table.input.beside == 1
 
     def numbers(x):
@@ -89,6 +91,7 @@ def test_words_are_scaled_and_columns_beside_them_standardised(tmp_path):
         expected[:, 0] -= learned[:, 0].mean()
         deviation = learned.std(0)
         np.testing.assert_allclose(numbers(found)[rows], expected / np.where(deviation > 0, deviation, 1), atol=1e-5)
+    assert train([by_domain])[0].status == "ok"  # a plain model takes them as a sparse matrix
 
 
 @component

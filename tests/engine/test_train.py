@@ -21,6 +21,7 @@ from tests.engine.conftest import (
     POOLED,
     OwnStep,
     aggregator,
+    at_seeds,
     backbone,
     discrepancy,
     make_cell,
@@ -74,7 +75,7 @@ class Counting(Aggregator):
 
 @pytest.mark.parametrize("stack", [1, 2])
 def test_an_aggregators_state_goes_from_step_to_step(stack):
-    cells = [swapped(make_cell(epochs=3, steps=2, seed=seed), Counting) for seed in range(stack)]
+    cells = at_seeds(swapped(make_cell(epochs=3, steps=2), Counting), stack)
     mean, means = 0.0, []  # the first weights
     for n in range(6):
         mean = 0.9 * mean + 0.1 * n / 10
@@ -234,8 +235,8 @@ class Mixing(Validator):
 @pytest.mark.parametrize("stack", [1, 2])
 def test_a_validator_sees_its_own_run_predict_mixtures(stack, sparse):
     mixing = (ComponentSpec("validator", "mixing", 1, "stranger", {}),)
-    cells = [make_cell(seed=seed, dataset={"sparse": sparse}, backbone=("linear", {})) for seed in (0, 1)]
-    records = train([replace(cell, validators=mixing) for cell in cells], Mixing, stack=stack)
+    cell = replace(make_cell(dataset={"sparse": sparse}, backbone=("linear", {})), validators=mixing)
+    records = train(at_seeds(cell), Mixing, stack=stack)
     assert [record.message for record in records] == [None, None]
     assert len({record.validation["mixing"] for record in records} - {0.0}) == 2
 
@@ -277,7 +278,7 @@ def test_a_metric_sees_counts_sums_and_outputs_of_the_test(regression):
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
 def test_a_record_does_not_depend_on_order_other_cells_or_the_global_generator(method):
-    cells = [make_cell(method, seed=seed) for seed in (0, 1)] + [make_cell("TAR"), make_cell("SRC", target="a")]
+    cells = [*at_seeds(make_cell(method)), make_cell("TAR"), make_cell("SRC", target="a")]
     together = train(cells)
     torch.manual_seed(99)
     backwards = train(cells[::-1])[::-1]
