@@ -30,29 +30,27 @@ def test_ranks_are_by_mean_without_references(table):
 NEARLY = plus(8, 7, 6, 5, 4, 3, 2, -1)  # one-sided p 2/256; two-sided 4/256, times 6 pairs
 
 
-@pytest.mark.parametrize(
-    ("runs", "paper", "holm"),
-    [
-        pytest.param(
-            {"worse": BASE, "best": plus(*UP), "close": plus(2, 3, 2, 9, 4, 7, 1, 7), "ref": plus(*[50] * 8)},
-            (False, True, True, None), (False, True, True, None), id="the best and those not worse",
-        ),
-        pytest.param(
-            {"best": NEARLY, "b": BASE, "c": BASE, "d": BASE}, (True, False, False, False), (True,) * 4,
-            id="one significant test of many",
-        ),
-        pytest.param({"a": [9] * 4, "b": [1, 2, 3, 4]}, (None, None), (None, None), id="four seeds"),
-        pytest.param({"a": [9] * 5, "b": [1, 2, 3, 4, 5]}, (True, False), (None, None), id="five seeds"),
-        pytest.param(
-            {"lone": [200] + ["diverged"] * 7, "a": plus(*UP), "b": BASE}, (None, True, False), (None, True, False),
-            id="a lone survivor",
-        ),
-        pytest.param(
-            {"SRC": lead(9)["x"], **{name: of["x"] for name, of in many(6).items()}}, (True, *[False] * 6),
-            (True, *[False] * 6), id="the control is the best of many",
-        ),
-    ],
-)  # fmt: skip
+MARKED = {
+    "the best and those not worse": (
+        {"worse": BASE, "best": plus(*UP), "close": plus(2, 3, 2, 9, 4, 7, 1, 7), "ref": plus(*[50] * 8)},
+        (False, True, True, None), (False, True, True, None),
+    ),
+    "one significant test of many": (
+        {"best": NEARLY, "b": BASE, "c": BASE, "d": BASE}, (True, False, False, False), (True,) * 4,
+    ),
+    "four seeds": ({"a": [9] * 4, "b": [1, 2, 3, 4]}, (None, None), (None, None)),
+    "five seeds": ({"a": [9] * 5, "b": [1, 2, 3, 4, 5]}, (True, False), (None, None)),
+    "a lone survivor": (
+        {"lone": [200] + ["diverged"] * 7, "a": plus(*UP), "b": BASE}, (None, True, False), (None, True, False),
+    ),
+    "the control is the best of many": (
+        {"SRC": lead(9)["x"], **{name: of["x"] for name, of in many(6).items()}}, (True, *[False] * 6),
+        (True, *[False] * 6),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("runs", "paper", "holm"), MARKED.values(), ids=MARKED)
 def test_bold_marks_the_best_and_the_methods_that_are_not_worse(table, runs, paper, holm):
     made = table({name: {"x": scores} for name, scores in runs.items()}, baseline="SRC" if "SRC" in runs else None)
     assert tuple(marks(made, "bold_paper").values()) == paper

@@ -6,7 +6,7 @@ from msda_bench.results.notes import folder_lines, notes
 from msda_bench.results.problems import problem_lines
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
-from tests.results.conftest import frame, frame_of, planned
+from tests.results.conftest import BASE, frame, frame_of, planned
 
 SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
 
@@ -86,25 +86,24 @@ CHANGES = {
 
 
 def test_notes_on_how_runs_were_made_match_the_golden_file(golden):
-    golden(
-        "notes.txt", "\n".join(text for name, change in CHANGES.items() for text in (f"{name}:", *lines(change), ""))
-    )
+    said = []
+    for name, change in CHANGES.items():
+        said += [f"{name}:", *lines(change), ""]
+    golden("notes.txt", "\n".join(said))
 
 
 def test_methods_with_unequal_numbers_of_steps_are_noted(table):
-    runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
-    # Targets of different sizes take different numbers of steps; methods are still treated equally.
-    assert notes(runs.assign(steps=[10, 30] * 3)) == []
-    uneven = runs.assign(steps=[30, 90, 10, 30, 10, 30])
-    unequal = (
-        "different numbers of training steps per run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
-    )
-    assert [note.line for note in notes(uneven)] == [unequal]
+    runs = table({name: {"x": [1], "y": [1]} for name in ("SRC", "a", "ref")})
+    line = "different numbers of training steps per run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
+    for of_runs, lines in (
+        ([10, 30] * 3, []),  # by target, whose sizes differ, and not by method
+        ([10, 30, 10, 30, 0, 0], []),  # what is fitted at once takes none
+        ([30, 90, 10, 30, 10, 30], [line]),
+    ):
+        assert [note.line for note in notes(runs.assign(steps=of_runs))] == lines
     # A run that diverged stopped early.
     early = runs.assign(steps=[10, 30, 10, 30, 5, 30], status=["ok"] * 4 + ["diverged", "ok"])
     assert not any("training steps" in note.line for note in notes(early))
-    # What is fitted at once takes none.
-    assert notes(runs.assign(steps=[10, 30, 10, 30, 0, 0])) == []
 
 
 def test_problems_are_grouped_by_severity_and_methods_with_equal_problems_share_a_line(table):
@@ -119,13 +118,10 @@ def test_problems_are_grouped_by_severity_and_methods_with_equal_problems_share_
 
 def test_a_note_is_told_once_with_the_experiments_that_have_it():
     own = {"SRC": {"x": [1, 2]}}
-    parts = [planned(own, name, notes=("for all", *more)) for name, more in (("one", ()), ("two", ("for one",)))]
+    parts = planned(own, "one", notes=("for all",)), planned(own, "two", notes=("for all", "for one"))
     assert [line.text for line in folder_lines(frame_of(*parts))] == ["for all", "two: for one"]
 
 
 def test_outlying_scores_are_named(table):
-    runs = table(
-        {"SRC": {"x": [100, 103, 98, 110, 95, 104, 99, 20]}, "DARN": {"x": [104, 103, 98, 110, 95, 104, 99, 96]}}
-    )
-    (note,) = notes(runs)
+    (note,) = notes(table({"SRC": {"x": [*BASE[:-1], 20]}, "DARN": {"x": [104, *BASE[1:-1], 96]}}))
     assert note.line.endswith(": SRC at target x, seed 7 (10, median 49.75)")

@@ -50,19 +50,19 @@ def make(tmp_path):
 
     def build(correct, experiments=ALL_BUT_ONE, pooled=False, search=None):
         """With `search` the last of two candidates is selected with all sources, the first without one."""
+        dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
         parts = []
         for name, own in experiments.items():
-            runs = [None if (hits := correct(own, seed)) is None else Outcome(100, hits) for seed in range(8)]
-            score, without = (1, None) if "-" not in name else (-1, name.removeprefix("all-without-"))
-            tried = [[(run, {"v": 0}), (run, {"v": score})] for run in runs] if search else runs
-            table, cells, records = planned({"DARN": {"t": tried}}, name, "known", search=search, without=without)
+            _, _, without = name.partition("all-without-")
+            runs = [hits if hits is None else Outcome(100, hits) for hits in (correct(own, seed) for seed in range(8))]
+            if search:
+                runs = [[(run, {"v": 0}), (run, {"v": -1 if without else 1})] for run in runs]
+            part = planned({"DARN": {"t": runs}}, name, "known", search=search, without=without or None)
             groups = [list(own)] if pooled else [[source] for source in own]
             weights = [1.0] if len(groups) == 1 else [WEIGHTS[source] for source in own]
-            dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
+            for key, record in part[2].items():
+                part[2][key] = replace(record, curves=Curves(groups, *[[weights]] * 3))
             about = {"dataset": dataset, "target": "t", "sources": list(own)}
-            curves = Curves(groups, *[[weights]] * 3)
-            records = {key: replace(record, curves=curves) for key, record in records.items()}
-            part = table, cells, records
             parts.append(with_cells(part, lambda at, about=about: about | {"seed": at.seed, "mu": at.candidate or 0}))
         folder = write_folder(tmp_path / f"made{len(list(tmp_path.iterdir()))}", *parts)
         return sources(mb.load_results(folder), worth(Known))
