@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from msda_bench.errors import printable
-from msda_bench.results.answered import doubted_answers, lone_answers
+from msda_bench.results.doubtful_predictions import doubtful_predictions, single_class_predictions
 from msda_bench.results.frame import own_rows
 from msda_bench.results.load import VALIDATOR, VERSION
 from msda_bench.results.metric import why_unmeasured
@@ -198,8 +198,8 @@ def _remarks(table: ScoreTable, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, 
     experiment = table.experiment
     recorded = rows[rows["key"].notna()]
     yield "tests", small_tests_notes(experiment.targets, small_tests(rows))
-    yield "answers", doubted_answers(rows)
-    yield "answers", lone_answers(rows)
+    yield "answers", doubtful_predictions(rows)
+    yield "answers", single_class_predictions(rows)
     yield "store", _faulty(recorded)
     yield "scores", _unscored(experiment, recorded)
     yield "made", _unusual(recorded)

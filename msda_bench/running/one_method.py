@@ -14,7 +14,7 @@ from msda_bench.engine.final import train_final
 from msda_bench.errors import BenchError
 from msda_bench.plugin_errors import packages_of, plugin_errors
 from msda_bench.plugins import discover
-from msda_bench.results.answered import doubts_of
+from msda_bench.results.doubtful_predictions import doubts_of
 from msda_bench.results.frame import read_runs
 from msda_bench.results.model_selection import Candidates
 from msda_bench.results.runs import results_of

@@ -10,6 +10,7 @@ import pandas as pd
 
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.load import VALIDATOR, read_records, tested_classes
+from msda_bench.results.runs import ok_runs
 from msda_bench.results.words import counted, first_of, name_of
 from msda_bench.suite.plan import CHANCE_REFERENCE
 
@@ -25,8 +26,8 @@ OUTSIDE = 0.1
 _ADVICE = "label some rows before you use these answers"
 
 
-class _Answers(NamedTuple):
-    """The answers of a method for a target, in means over its runs.
+class _Summary(NamedTuple):
+    """What a method predicts for a target, in means over its runs.
 
     Attributes:
         shares: the share of the rows that get each class; for numbers, the share outside the sources' labels alone.
@@ -41,16 +42,16 @@ class _Answers(NamedTuple):
     right: float
 
 
-def doubted_answers(rows: pd.DataFrame) -> Iterator[str]:
-    """Sentences on each target without labels whose answers differ widely from the sources' labels.
+def doubtful_predictions(rows: pd.DataFrame) -> Iterator[str]:
+    """Sentences on each target without labels where predictions differ widely from the sources' labels.
 
     `rows` are the selected runs of one experiment; runs without stored predictions are not judged.
     """
-    is_unlabelled = (rows["status"] == "ok") & (rows["n_test"] == 0)
-    unlabelled = rows[is_unlabelled.to_numpy(dtype=bool)]
+    ok = ok_runs(rows)
+    unlabelled = ok[(ok["n_test"] == 0).to_numpy(dtype=bool)]
     if unlabelled.empty:
         return
-    by_target: dict[str, dict[str, list[_Answers]]] = {}
+    by_target: dict[str, dict[str, list[_Summary]]] = {}
     for row, record, store in read_records(unlabelled):
         arrays = store.kept(record, "predictions")
         if arrays is None or "sources" not in arrays or not len(arrays["predicted"]):
@@ -58,14 +59,14 @@ def doubted_answers(rows: pd.DataFrame) -> Iterator[str]:
         run = unlabelled.loc[row]
         right = float(run.get(f"{VALIDATOR}source_accuracy", np.nan))
         methods = by_target.setdefault(str(run["target"]), {})
-        methods.setdefault(str(run["method"]), []).append(_answers(arrays, right))
+        methods.setdefault(str(run["method"]), []).append(_summary(arrays, right))
     for target, methods in by_target.items():
-        means = {method: _mean(answers) for method, answers in methods.items()}
+        means = {method: _mean(summaries) for method, summaries in methods.items()}
         yield from _sentences(name_of(target), means)
 
 
 def doubts_of(target: str, method: str, outputs: Array, sources: Array, classes: Sequence[str]) -> list[str]:
-    """The sentences of `doubted_answers` on the predictions for a new domain.
+    """The sentences of `doubtful_predictions` on the predictions for a new domain.
 
     Args:
         target: the name of the domain.
@@ -76,32 +77,32 @@ def doubts_of(target: str, method: str, outputs: Array, sources: Array, classes:
     """
     predicted = outputs.argmax(1) if classes else outputs[:, 0]
     arrays = {"predicted": predicted, "outputs": outputs, "sources": sources}
-    answers = _answers(arrays, np.nan)
-    return list(_sentences(name_of(target), {method: answers}, classes))
+    summary = _summary(arrays, np.nan)
+    return list(_sentences(name_of(target), {method: summary}, classes))
 
 
-def lone_answers(rows: pd.DataFrame) -> Iterator[str]:
+def single_class_predictions(rows: pd.DataFrame) -> Iterator[str]:
     """A sentence on the runs that predicted a single class where the test has several.
 
     `rows` are the selected runs of one experiment.
     """
-    classifies = (rows["status"] == "ok") & (rows["task"] == "classification")
-    ok = rows[(classifies & (rows["method"] != CHANCE_REFERENCE)).to_numpy(dtype=bool)]
+    ok = ok_runs(rows)
+    ok = ok[((ok["task"] == "classification") & (ok["method"] != CHANCE_REFERENCE)).to_numpy(dtype=bool)]
     found: dict[str, list[tuple[str, int]]] = {}
-    for row, record, _ in read_records(_may_answer_one_class(ok)):
+    for row, record, _ in read_records(_may_predict_one_class(ok)):
         if record.outcome is None or record.outcome.confusion is None:
             continue
-        answers = {predicted for _, predicted, _ in record.outcome.confusion}
-        if len(answers) == 1:
-            place = str(ok.loc[row, "target"]), answers.pop()
+        classes = {predicted for _, predicted, _ in record.outcome.confusion}
+        if len(classes) == 1:
+            place = str(ok.loc[row, "target"]), classes.pop()
             found.setdefault(str(ok.loc[row, "method"]), []).append(place)
     if found:
-        each = [_lone(method, places, ok) for method, places in found.items()]
+        each = [_of_method(method, places, ok) for method, places in found.items()]
         yield f"one class alone was answered for every test row: {first_of(each)}"
 
 
-def _may_answer_one_class(ok: pd.DataFrame) -> pd.DataFrame:
-    """The runs whose number of correct answers is that of one class; few, so that few records need to be read."""
+def _may_predict_one_class(ok: pd.DataFrame) -> pd.DataFrame:
+    """The runs with as many correct predictions as a class has examples; few, so that few records are read."""
     tested = tested_classes(ok)
     fits = []
     for target, seed, n_correct in ok[["target", "seed", "n_correct"]].itertuples(index=False):
@@ -110,7 +111,7 @@ def _may_answer_one_class(ok: pd.DataFrame) -> pd.DataFrame:
     return ok[np.array(fits, bool)]
 
 
-def _lone(method: str, found: Sequence[tuple[str, int]], ok: pd.DataFrame) -> str:
+def _of_method(method: str, found: Sequence[tuple[str, int]], ok: pd.DataFrame) -> str:
     """A method with its targets, and its class if it is the same at all of them."""
     targets = dict.fromkeys(target for target, _ in found)
     classes = {number for _, number in found}
@@ -121,14 +122,14 @@ def _lone(method: str, found: Sequence[tuple[str, int]], ok: pd.DataFrame) -> st
     return f"{name_of(method)} at {first_of(map(name_of, targets))} ({some})"
 
 
-def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:
+def _summary(arrays: Mapping[str, Any], right: float) -> _Summary:
     predicted = arrays["predicted"]
     sources = np.asarray(arrays["sources"], float)
     if np.issubdtype(predicted.dtype, np.floating):
         low = float(sources[:, 0].min())
         high = float(sources[:, 1].max())
         outside = float(((predicted < low) | (predicted > high)).mean())
-        return _Answers((outside,), ((low, high),), np.nan, right)
+        return _Summary((outside,), ((low, high),), np.nan, right)
     from scipy.special import softmax
 
     of_sources = sources / sources.sum(axis=1, keepdims=True)
@@ -136,29 +137,29 @@ def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:
     largest = of_sources.max(axis=0).tolist()
     shares = np.bincount(predicted, minlength=sources.shape[1]) / len(predicted)
     sure = float(softmax(arrays["outputs"], axis=1).max(axis=1).mean())
-    return _Answers(tuple(shares.tolist()), tuple(zip(least, largest, strict=True)), sure, right)
+    return _Summary(tuple(shares.tolist()), tuple(zip(least, largest, strict=True)), sure, right)
 
 
-def _mean(answers: Sequence[_Answers]) -> _Answers:
-    by_class = zip(*(of_run.shares for of_run in answers), strict=True)
-    return _Answers(
+def _mean(summaries: Sequence[_Summary]) -> _Summary:
+    by_class = zip(*(of_run.shares for of_run in summaries), strict=True)
+    return _Summary(
         shares=tuple(map(mean_of, by_class)),
-        sources=answers[0].sources,
-        sure=mean_of(of_run.sure for of_run in answers),
-        right=mean_of(of_run.right for of_run in answers),
+        sources=summaries[0].sources,
+        sure=mean_of(of_run.sure for of_run in summaries),
+        right=mean_of(of_run.right for of_run in summaries),
     )
 
 
-def _sentences(target: str, methods: Mapping[str, _Answers], classes: Sequence[str] = ()) -> Iterator[str]:
+def _sentences(target: str, methods: Mapping[str, _Summary], classes: Sequence[str] = ()) -> Iterator[str]:
     first = next(iter(methods.values()))
     if np.isnan(first.sure):
         yield from _sentences_on_numbers(target, methods)
         return
     doubted: dict[int, dict[str, float]] = {}
-    for name, answers in methods.items():
-        number = _farthest(answers)
+    for name, summary in methods.items():
+        number = _farthest(summary)
         if number is not None:
-            doubted.setdefault(number, {})[name] = answers.shares[number]
+            doubted.setdefault(number, {})[name] = summary.shares[number]
     for number in sorted(doubted):
         which = repr(classes[number]) if classes else f"class {number}"
         low, high = first.sources[number]
@@ -168,10 +169,10 @@ def _sentences(target: str, methods: Mapping[str, _Answers], classes: Sequence[s
         where = f"where the sources have {usual} %"
         yield f"answers for {target}: {which} for {_each(doubted[number])} of the rows, {where}; {_ADVICE}"
     sure = []
-    for name, answers in methods.items():
-        is_often_right = answers.right > RIGHT  # False where it is not known
-        if answers.sure > SURE and not is_often_right:
-            sure.append(f"{name_of(name)} {answers.sure:.3f}")
+    for name, summary in methods.items():
+        is_often_right = summary.right > RIGHT  # False where it is not known
+        if summary.sure > SURE and not is_often_right:
+            sure.append(f"{name_of(name)} {summary.sure:.3f}")
     if sure:
         yield (
             f"answers for {target}: a mean probability above {SURE:g} ({first_of(sure)}), more than models are right "
@@ -179,10 +180,10 @@ def _sentences(target: str, methods: Mapping[str, _Answers], classes: Sequence[s
         )
 
 
-def _sentences_on_numbers(target: str, methods: Mapping[str, _Answers]) -> Iterator[str]:
+def _sentences_on_numbers(target: str, methods: Mapping[str, _Summary]) -> Iterator[str]:
     outside = {}
-    for name, answers in methods.items():
-        (share,) = answers.shares
+    for name, summary in methods.items():
+        (share,) = summary.shares
         if share > OUTSIDE:
             outside[name] = share
     if outside:
@@ -191,12 +192,12 @@ def _sentences_on_numbers(target: str, methods: Mapping[str, _Answers]) -> Itera
         yield f"answers for {target}: {_each(outside)} {where}; {_ADVICE}"
 
 
-def _farthest(answers: _Answers) -> int | None:
+def _farthest(summary: _Summary) -> int | None:
     """The class whose share is farthest outside its range in the sources, if it is far; of equal ones the larger."""
     away = []
-    for share, (low, high) in zip(answers.shares, answers.sources, strict=True):
+    for share, (low, high) in zip(summary.shares, summary.sources, strict=True):
         away.append(max(low - share, share - high))
-    farthest = max(range(len(away)), key=lambda number: (round(away[number], 9), answers.shares[number]))
+    farthest = max(range(len(away)), key=lambda number: (round(away[number], 9), summary.shares[number]))
     return farthest if away[farthest] > FAR else None
 
 
