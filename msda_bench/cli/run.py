@@ -182,7 +182,7 @@ def _conclude(training: Training, summary: Summary, store: Store, reference: Ref
     analysis = _write_tables(store, plan)
     conflicts = list(store.conflicting(cell.key for cell in plan.cells).values())
     if reference is None:
-        report = folder_report("run", analysis, tuple(views(analysis)), conflicts)
+        report = folder_report("run", analysis, tuple(views(analysis)))
     else:
         report = against_report("run", analysis.runs, reference)
     whole = not scorers_raised(analysis.selected) if options.is_part else all_ok(analysis.selected)

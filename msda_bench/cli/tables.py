@@ -102,7 +102,7 @@ def show_folder(folder: Path, options: TableOptions, command: str) -> int:
         return show(against_report(command, runs, reference), options)
     analysis = analyse(runs)
     shown_views = tuple(views(analysis))
-    report = folder_report(command, analysis, shown_views, results_of(runs).fault_lines)
+    report = folder_report(command, analysis, shown_views)
     return show(report, options, None if options.is_part else partial(write_results, folder, analysis, shown_views))
 
 

@@ -20,29 +20,26 @@ from msda_bench.results.experiment_tables import (
 )
 from msda_bench.results.frame import runs_of
 from msda_bench.results.leaderboard import Analysis, analyse
-from msda_bench.results.notes import all_ok, folder_lines, is_whole
+from msda_bench.results.notes import folder_lines, is_whole
 from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import Line, Report, Section
 from msda_bench.results.verdict import conclusion, how_to_read
 from msda_bench.results.verdict_across import verdict_across
 
 
-def folder_report(
-    command: str, analysis: Analysis, shown: Sequence[View], faults: Sequence[str], *, among_recorded: bool = False
-) -> Report:
+def folder_report(command: str, analysis: Analysis, shown: Sequence[View]) -> Report:
     """The report of `run` and `leaderboard`, and of `compare` for all methods of a folder.
 
-    `shown` are the views of the analysis, and `faults` has a line for each record that is damaged or in conflict.
-    Methods that are ranked `among_recorded` ones have tables without marks and verdicts.
+    `shown` are the views of the analysis. Methods that are ranked among recorded ones have no verdicts.
     """
-    complete = not faults and all_ok(analysis.selected)
+    complete = is_whole(analysis.selected)
     lines = tuple(folder_lines(analysis.runs, noted=analysis.notes))
     if command == "compare":
         sections = [_pairs_section(view) for view in shown]
         sections.append(Section(tuple(across_tables(analysis.across))))
         sections.append(Section(lines=lines))
         return Report(tuple(sections), analysis.comparisons, complete)
-    if not among_recorded:
+    if not any(view.among_recorded for view in shown):
         lines = (*_how_to_read(shown), *lines, *_conclusions(analysis, shown))
     tables = tuple(leaderboard_table(view) for view in shown)
     return Report((Section(tables, lines),), analysis.leaderboard, complete)

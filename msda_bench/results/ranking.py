@@ -37,7 +37,7 @@ def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Re
     """The report of a folder's runs `beside` those of a reference, with a sentence for each of its methods."""
     analysis = analyse(beside(runs, reference))
     shown = tuple(views(analysis, among_recorded=True))
-    report = folder_report(command, analysis, shown, results_of(runs).fault_lines, among_recorded=True)
+    report = folder_report(command, analysis, shown)
     lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
     return replace(report, sections=(*report.sections, Section(lines=lines)))
 
