@@ -148,11 +148,16 @@ def _reader(suite: Path, experiment: ResolvedExperiment) -> NewRowsReader:
 
 def _find(options: FitOptions, suite: Suite, expansion: Expansion) -> tuple[ResolvedExperiment, Experiment, Method]:
     """The method, and the experiment that has it."""
-    every = zip(suite.experiments, expansion.plan.experiments, strict=True)
-    pairs = [(experiment, table) for experiment, table in every if experiment.without is None]
-    found = [(*pair, method) for pair in pairs for method in pair[1].methods if method.name == options.method]
+    found = []
+    known: dict[str, None] = {}
+    for experiment, table in zip(suite.experiments, expansion.plan.experiments, strict=True):
+        if experiment.without is not None:
+            continue
+        for method in table.methods:
+            known[method.name] = None
+            if method.name == options.method:
+                found.append((experiment, table, method))
     if not found:
-        known = dict.fromkeys(method.name for _, table in pairs for method in table.methods)
         raise BenchError(f"{options.suite}: no method {options.method!r}{hint(options.method, known)}")
     if len(found) > 1:
         names = ", ".join(table.name for _, table, _ in found)

@@ -64,13 +64,9 @@ def _wanted(plan: Plan, text: str) -> dict[str, set[str]]:
     absent: list[str] = []
     for key, values in _parse(text).items():
         known = list(dict.fromkeys(str(getattr(run, key)) for run in plan.cells))
-        wanted[key] = set()
-        missing = []
-        for value in values:
-            found = _named(key, value, known)
-            wanted[key].update(found)
-            if not found:
-                missing.append(value)
+        found = [_named(key, value, known) for value in values]
+        wanted[key] = set[str]().union(*found)
+        missing = [value for value, names in zip(values, found, strict=True) if not names]
         absent += _absent(key, missing, known)
     if absent:
         raise BenchError(*absent)
