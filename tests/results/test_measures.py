@@ -70,6 +70,10 @@ def test_scores_of_constant_answers_are_called_so(metric, level, folder_of, show
     text = shown("leaderboard", folder_of(runs, metric=metric))
     assert f"Not clearly better on average than {level}: low." in text
     assert f"SRC does not do clearly better than {what} at x ({percent}." in text
+    nowhere = {"x": constant, "y": constant}
+    text = shown("leaderboard", folder_of({"SRC": nowhere, "up": nowhere}, metric=metric))
+    assert "no method does clearly better" in text
+    assert "clearly better on average" not in text  # that says nothing more
 
 
 def test_runs_that_answered_one_class_alone_are_named(folder_of, shown):
