@@ -1,9 +1,11 @@
 """Runners that are killed and stopped, with real signals to real processes."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 
 import fake_training
@@ -41,6 +43,20 @@ def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothi
     assert sum(key != "grandchild" for key in trained()) <= len(before) + 2 + 2 * (CELLS - len(before))
     assert finish(start(tmp_path / "undisturbed", do=do))[0] == 0
     assert tables(folder) == tables(tmp_path / "undisturbed")
+
+
+def test_six_kills_at_random_moments_end_in_the_bytes_of_an_undisturbed_run(tmp_path):
+    draw, do, seeds = random.Random(6), "sleep:0.02", 20
+    for _ in range(6):
+        killed = start(tmp_path / "killed", do=do, seeds=seeds)
+        wait_for(begun(len(trained()) + draw.randrange(8)), killed)
+        time.sleep(draw.uniform(0, 0.1))
+        os.killpg(killed.pid, signal.SIGKILL)
+        assert finish(killed)[0] == -signal.SIGKILL
+    assert len(published()) < 4 * seeds
+    for name in ("killed", "undisturbed"):
+        assert finish(start(tmp_path / name, do=do, seeds=seeds))[0] == 0
+    assert tables(tmp_path / "killed") == tables(tmp_path / "undisturbed")
 
 
 def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path):

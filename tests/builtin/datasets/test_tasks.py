@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from msda_bench.api import Task
+from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
 from msda_bench_builtin.datasets import Amazon, Crises, GasDrift, Intents, Opinions, SpokenDigits, Watch
 from msda_bench_builtin.datasets.intents import sentences
 from tests.builtin.conftest import tarred, zipped
-from tests.data.conftest import only_line
+from tests.data.conftest import Site, only_line, serving
 
 MEMBERS = {
     "product": "hutto_ICWSM_2014/amazonReviewSnippets_GroundTruth.txt",
@@ -354,3 +355,23 @@ def test_ucis_archive_is_read_with_its_checksum_alone(where):
     digest = hashlib.sha256(content).hexdigest()
     assert f"not read, since no checksum was given; it has sha256 {digest}" in line
     assert len(GasDrift(copies="uci", sha256=digest).load("batch_4", LocalFiles(where)).y) == 161
+
+
+def test_real_tweets_and_gases_are_fetched_over_http(real, tmp_path, monkeypatch):
+    """A batch of gases is compressed on this machine, and plain where it is fetched from."""
+    pages, here = {}, real(GasDrift())
+    for data, files in ((Crises(), real(Crises())), (GasDrift(), here)):
+        for file in data.files:
+            content = files.path(file).read_bytes()
+            pages[f"/{file.path}"] = lzma.decompress(content) if content.startswith(b"\xfd7zXZ") else content
+    expected = GasDrift().load("batch_5", here)
+    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    with serving(Site(pages)) as served:
+        monkeypatch.setenv("MSDA_BENCH_MIRROR", served.address)
+        assert main(["data", "fetch", "crises", "gas_drift"]) == 0
+    assert len(served.asked) == len(pages) == 9
+    assert main(["data", "verify", "crises", "gas_drift"]) == 0
+    fetched = GasDrift().load("batch_5", LocalFiles())
+    np.testing.assert_array_equal(fetched.x, expected.x)
+    assert fetched.y.tolist() == expected.y.tolist()
