@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from msda_bench.plugins.process_state import State
+if TYPE_CHECKING:
+    from msda_bench.plugins.process_state import State
 
 _DEVICES = ("cpu", "cuda")
 
