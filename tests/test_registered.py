@@ -16,8 +16,8 @@ import msda_bench as mb
 import third_reading
 from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, surviving
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, UNDECIDED, WORSE, exact_tests, holm, shift
-from reading import interval_text
 from second_reading import FAMILIES, RESULTS, Mean, mean_over_tasks, read, verdicts
+from study import interval_text
 from tests.reader import text_of
 
 PLAN = text_of("studies/registered/README.md")

@@ -18,7 +18,8 @@ import margins
 import msda_bench as mb
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, margin_of
 from msda_bench.results.model_selection import select
-from reading import MARKS, TRACKS, Texts, counted_tasks, interval_text, p_text, print_tables
+from reading import MARKS, Texts, print_tables
+from study import TRACKS, counted_tasks, interval_text, p_text
 from task_gains import PRIMARY, gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -15,8 +15,9 @@ import pandas as pd
 import msda_bench as mb
 from margins import LEVEL
 from msda_bench.results.model_selection import select
-from reading import TUNING, Texts, interval_text, p_text, print_tables
+from reading import TUNING, Texts, print_tables
 from second_reading import Mean, holm, mean_over_tasks, recorded_tasks
+from study import interval_text, p_text
 from task_gains import gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"

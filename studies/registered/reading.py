@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,89 +21,27 @@ from estimates import (
     Reals,
     careful,
     detectable_mean,
-    mean_with_errors,
     new_task,
     share_of_gap,
     sign_flip_p,
     surviving,
 )
-from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, holm, margin_of
+from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE
 from msda_bench.results.criteria import criteria
 from msda_bench.results.estimates import summarize
 from msda_bench.results.model_selection import select
-from task_gains import MEAN, PRIMARY, gains_of, mean_gains_of, overlaps_of, signed_ranks_p, tasks_of, tests_of
+from study import TRACKS, ByTrack, Study, interval_text, p_text
+from task_gains import MEAN, PRIMARY, gains_of, mean_gains_of, overlaps_of, signed_ranks_p
 
 RESULTS = Path(__file__).parents[2] / "results"
 REFERENCES = ["TAR", "JOINT"]
-TRACKS = {"A": "first", "B": "source_accuracy", "B with InfoMax": "source_accuracy+infomax", "C": "oracle"}
 MARKS = {BETTER_BY_MORE: "++", BETTER: "+", EQUIVALENT: "=", WORSE: "-", UNDECIDED: "?"}
-SMALLEST_P = 0.001
 TUNING, N_SEEDS = range(100, 104), 20
 LARGEST = "spoken-digits"
 """The task on which methods gain most; means without it are exploratory."""
 
 Texts: TypeAlias = dict[str, pd.DataFrame]
 """Tables by title."""
-ByTrack: TypeAlias = Mapping[str, Any]
-"""Frames, whose stubs know too little of what an index holds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Study:
-    """What the tables are made of.
-
-    Attributes:
-        chosen: the runs that each track selects.
-        gains: of these, over SRC.
-        tests: of each method with SRC, in each task.
-        counted: the tasks with headroom, which the means are over.
-    """
-
-    chosen: Mapping[str, pd.DataFrame]
-    gains: ByTrack
-    tests: ByTrack
-    counted: list[str]
-
-    @classmethod
-    def of(cls, runs: pd.DataFrame) -> Study:
-        """The study of these runs."""
-        chosen = {track: select(runs, by) for track, by in TRACKS.items()}
-        gains = {track: gains_of(frame) for track, frame in chosen.items()}
-        tests = {track: tests_of(frame, gains[track]) for track, frame in chosen.items()}
-        return cls(chosen, gains, tests, counted_tasks(chosen["B"]))
-
-    @property
-    def margins(self) -> dict[str, float]:
-        """The margin of each task that counts, in points."""
-        return {task: margin_of(task) for task in self.counted}
-
-    @property
-    def margin(self) -> float:
-        """The margin of a mean over tasks."""
-        return round(float(np.mean([*self.margins.values()])), 2)
-
-    def with_shared_examples(self, track: str, tasks: list[str], methods: list[str]) -> pd.DataFrame:
-        """Mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction."""
-        gains = self.gains[track].loc[tasks, methods]
-        overlaps = overlaps_of(self.chosen[track])
-        means = []
-        for name in gains:
-            mean, errors, freedom = tasks_of(gains[name], overlaps).to_numpy().T
-            means.append(mean_with_errors(mean, errors, freedom, self.margin))
-        p = holm([mean.p for mean in means])
-        p_beyond = holm([mean.p_beyond for mean in means])
-        columns = {
-            "shared": [interval_text(mean[:3]) for mean in means],
-            "shared p": [p_text(value) for value in p],
-            "shared p beyond": [p_text(value) for value in p_beyond],
-        }
-        return pd.DataFrame(columns, [*gains])
-
-
-def counted_tasks(chosen: pd.DataFrame) -> list[str]:
-    """The tasks that count across datasets."""
-    columns = [str(name) for name in mb.across(chosen)]
-    return [name.removeprefix("gain:") for name in columns if name.startswith("gain:")]
 
 
 def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
@@ -389,18 +326,8 @@ def shared(gains: pd.Series[float], overlap: float) -> str:
     return interval_text((gains.mean(), *summarize(gains).allowing(overlap).interval(LEVEL)))
 
 
-def interval_text(numbers: Iterable[float]) -> str:
-    """A mean and the ends of its interval."""
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
-
-
 def _percent(numbers: tuple[float, ...]) -> str:
     return "" if np.isnan(numbers[0]) else "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * number for number in numbers))
-
-
-def p_text(p: float) -> str:
-    """A p-value with three decimals."""
-    return f"{p:.3f}" if p >= SMALLEST_P else "< 0.001"
 
 
 if __name__ == "__main__":
