@@ -17,6 +17,7 @@ from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.load import read_records
 from msda_bench.results.model_selection import select
+from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import TEST_COLUMNS, Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.scores import paired, score_tables
@@ -68,6 +69,8 @@ def folders_report(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str], *
         n_ok += ok
         changes, equal = _compare_records(own_a, own_b, runs)
         texts = [*_only("A", one, other, methods), *_only("B", other, one, methods.values())]
+        if one.alpha != other.alpha:
+            texts.append(f"differs: alpha: A {one.alpha:g}, B {other.alpha:g}; that of A counts here")
         if changes:
             texts.append(f"differs: {', '.join(changes)}")
         texts += [f"same: {ok} of {len(runs)} runs that both plan are ok in both, {equal} with an equal result", ""]
@@ -78,6 +81,8 @@ def folders_report(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str], *
         Line("caption", LEGEND),
         *_lone("A", plan_a, [one.name for one, _ in pairs]),
         *_lone("B", plan_b, [other.name for _, other in pairs]),
+        *(Line("problem", f"A: {line}") for line in problem_lines(a)),
+        *(Line("problem", f"B: {line}") for line in problem_lines(b)),
         Line("verdict", _verdict(rows, n_ok)),
     ]
     sections.append(Section(lines=tuple(last)))

@@ -50,13 +50,10 @@ class Shift(BaseModel):
     left_out: Annotated[int, Field(ge=0)] = 0
 
 
-_PICTURES = TypeAdapter(dict[str, Shift])
-
-
 def read_shifts(folder: Path) -> dict[str, Shift]:
     """The pictures of a result folder, by experiment; none where there is no file, or another than ours."""
     with contextlib.suppress(OSError, ValidationError):
-        return _PICTURES.validate_json(read_file(folder / SHIFT, _MOST_BYTES))
+        return _pictures().validate_json(read_file(folder / SHIFT, _MOST_BYTES))
     return {}
 
 
@@ -68,4 +65,8 @@ def write_shifts(folder: Path, shifts: Mapping[str, Shift]) -> None:
     """
     path = folder / SHIFT
     with named(path, "cannot be written, what was there before is intact"):
-        write(path, _PICTURES.dump_json(dict(shifts)))
+        write(path, _pictures().dump_json(dict(shifts)))
+
+
+def _pictures() -> TypeAdapter[dict[str, Shift]]:
+    return TypeAdapter(dict[str, Shift])

@@ -51,6 +51,14 @@ def test_equal_folders_are_complete(compared):
     assert "same: 6 of 6 runs that both plan are ok in both, 6 with an equal result" in text
 
 
+def test_another_alpha_and_why_a_folder_is_not_complete_are_said(compared):
+    runs = {"m": {"x": [100] * 6}}
+    stopped = planned(runs | {"n": {"x": [*[90] * 5, "failed: no memory"]}}, alpha=0.1)
+    code, _, text = compared([planned(runs)], [stopped])
+    assert "differs: alpha: A 0.05, B 0.1; that of A counts here" in text
+    assert (code, "problem: B: " in text, "no memory" in text, "problem: A" in text) == (1, True, True, False)
+
+
 def test_less_error_is_better_and_means_are_errors(compared):
     sides = [[planned({"m": {"x": [error] * 6}}, task="regression")] for error in (2.0, 1.0)]
     row = compared(*sides)[1].loc["x", "m"]
